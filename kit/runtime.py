@@ -25,7 +25,7 @@ class RuntimeConflictError(RuntimeError):
 def environment(profile: Profile) -> dict[str, str]:
     """Environment variables a child process of this profile must be started with."""
     threads = str(profile.runtime.threads)
-    return {name: threads for name in THREAD_VARIABLES} | {
+    return dict.fromkeys(THREAD_VARIABLES, threads) | {
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TRANSFORMERS_VERBOSITY": "error",

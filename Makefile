@@ -1,0 +1,60 @@
+# Two commands: `make reproduce` ends in an audited verdict, `make test` runs every check.
+#
+# TORCH        the torch to install first, so that pip does not choose a CUDA build for a CPU machine
+# TORCH_INDEX  index to take it from; on x86-64 Linux, PyPI's torch brings CUDA, PyTorch's CPU index does not:
+#              make reproduce TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# PROFILE      what `make reproduce` runs
+# PYTHON       the interpreter that makes .venv (3.11 or later)
+
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
+PROFILE ?= params/cpu-tiny.toml
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+TEST_RUN := test-pipeline
+
+.PHONY: reproduce test lint types unit pipeline nbval lab store-outputs clean
+.DELETE_ON_ERROR:
+
+reproduce: $(INSTALLED)
+	@$(BIN)/python -m kit run $(PROFILE)
+
+test: lint types unit pipeline nbval
+
+$(INSTALLED): pyproject.toml Makefile
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name one: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
+	$(BIN)/python -m pip install --quiet --editable ".[notebook,test]"
+	@touch $@
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+unit: $(INSTALLED)
+	$(BIN)/python -m pytest tests --ignore=tests/pipeline
+
+pipeline: $(INSTALLED)
+	$(BIN)/python -m kit run params/cpu-tiny.toml --id $(TEST_RUN) --replace
+	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest tests/pipeline
+
+# Verdict cells only; the stages find their work done in the finished run and read it.
+nbval: $(INSTALLED)
+	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=240 --nbval-kernel-startup-timeout=120 \
+		-p no:cacheprovider --timeout=600 notebooks
+
+lab: $(INSTALLED)
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+# For maintainers: copy the verdict cells' outputs of run RUN into the notebooks nbval compares with.
+store-outputs: $(INSTALLED)
+	$(BIN)/python -m kit.campaign.stored_outputs $(RUN)
+
+clean:
+	rm -rf .venv .cache build *.egg-info

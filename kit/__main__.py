@@ -1,0 +1,201 @@
+"""The command line: one command, one verb a function. Everything is a call into the package.
+
+Exit codes: 0 done or pass, 1 a gate or a check failed, 2 could not judge or unusable input.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="kit",
+    help="Qualify a fast inference engine for a decision model against its official reference.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ProfileArgument = Annotated[str, typer.Argument(metavar="PROFILE", help="A profile file, e.g. params/cpu-tiny.toml.")]
+RequestArgument = Annotated[Path, typer.Argument(metavar="REQUEST", help="A request as JSON; - reads standard input.")]
+
+
+class EngineName(StrEnum):
+    reference = "reference"
+    native = "native"
+    graph = "graph"
+
+
+class CheckpointAction(StrEnum):
+    make = "make"
+    verify = "verify"
+    fetch = "fetch"
+    inventory = "inventory"
+
+
+@app.command()
+def run(
+    profile: ProfileArgument,
+    id: Annotated[str, typer.Option("--id", help="Name of the run folder; default: profile and time.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Continue --id, or the newest unfinished run.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Remove a run of the same id first.")] = False,
+) -> None:
+    """Run the whole campaign: all stages, bundle, audit. The last line of output is JSON."""
+    from kit.campaign import pipeline
+
+    outcome = pipeline.run(profile, run_id=id, resume=resume, replace=replace)
+    emit(outcome.line)
+    raise typer.Exit(outcome.exit_code)
+
+
+@app.command()
+def serve(
+    profile: ProfileArgument,
+    engine: Annotated[EngineName, typer.Option(help="Which engine answers.")] = EngineName.native,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8000,
+    record: Annotated[Path | None, typer.Option(help="Append raw logits and hidden rows to this file.")] = None,
+    owned: Annotated[bool, typer.Option("--owned", help="Stop when standard input closes.")] = False,
+) -> None:
+    """Serve one engine behind POST /v1/systemone until stopped."""
+    from kit.profile import load_profile
+    from kit.serve import worker
+
+    raise typer.Exit(worker.run(load_profile(profile), engine.value, host=host, port=port, record=record, owned=owned))
+
+
+@app.command()
+def frontend(
+    profile: ProfileArgument,
+    backend: Annotated[str, typer.Option(help="Base URL of the worker to forward to.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8080,
+    owned: Annotated[bool, typer.Option("--owned", help="Stop when standard input closes.")] = False,
+) -> None:
+    """Forward requests to a worker, changing nothing."""
+    from kit.profile import load_profile
+    from kit.serve import frontend as front
+
+    raise typer.Exit(front.run(load_profile(profile), backend, host=host, port=port, owned=owned))
+
+
+@app.command()
+def decide(
+    profile: ProfileArgument,
+    request: RequestArgument,
+    engine: Annotated[EngineName, typer.Option(help="Which engine answers.")] = EngineName.native,
+) -> None:
+    """Answer one request in this process and print the response."""
+    import time
+
+    from kit import engine as engines
+    from kit import runtime
+    from kit.contract.answer import response
+    from kit.profile import load_profile
+
+    settings = load_profile(profile)
+    body = read_request(request)
+    runtime.configure(settings)
+    loaded = engines.load(engine.value, settings)
+    try:
+        started = time.perf_counter()
+        decision = loaded.decide(loaded.prepare(body))
+        latency_ms = (time.perf_counter() - started) * 1000
+    finally:
+        loaded.close()
+    emit(response(settings.model.name, decision.answers, decision.input_tokens, latency_ms))
+
+
+@app.command()
+def prepare(profile: ProfileArgument, request: RequestArgument) -> None:
+    """Print what the model would be given, one JSON line a question; needs no weights."""
+    from kit import runtime
+    from kit.engine.prepare import describe_prepared, preparer_without_weights
+    from kit.profile import load_profile
+
+    settings = load_profile(profile)
+    body = read_request(request)
+    runtime.configure(settings)
+    preparer = preparer_without_weights(settings)
+    print(f"tokenizer: {preparer.tokenizer.source}", file=sys.stderr)
+    for line in describe_prepared(preparer.prepare(body)):
+        emit(line)
+
+
+@app.command()
+def audit(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle folder or a packed .tar.gz.")],
+) -> None:
+    """Check a bundle with this kit's own auditor (no GPU, no model). The last line of output is JSON."""
+    from kit.evidence import auditing
+
+    raise typer.Exit(auditing.run_audit(bundle))
+
+
+@app.command()
+def checkpoint(
+    profile: ProfileArgument,
+    action: Annotated[
+        CheckpointAction,
+        typer.Argument(help="make: generate; verify: every file and tensor; fetch: download; inventory: list."),
+    ] = CheckpointAction.inventory,
+) -> None:
+    """Make, verify, fetch or list the checkpoint of a profile. Prints one JSON document."""
+    from kit import checkpoint as checkpoints
+    from kit import runtime
+    from kit.profile import load_profile
+
+    settings = load_profile(profile)
+    runtime.configure(settings)
+    report: dict[str, Any] = getattr(checkpoints, action.value)(settings)
+    emit(report)
+    if report.get("problems"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def bench(
+    profile: ProfileArgument,
+    repeats: Annotated[int, typer.Option(help="Timed rounds over the protocol, after one warm-up round.")] = 3,
+    engine: Annotated[list[EngineName] | None, typer.Option(help="Engines; default: the profile's.")] = None,
+) -> None:
+    """Measure the engines side by side on the protocol. The last line of output is JSON."""
+    from kit.campaign import bench as benchmark
+    from kit.profile import load_profile
+
+    emit(benchmark.run(load_profile(profile), [e.value for e in engine or ()], repeats=repeats))
+
+
+def read_request(path: Path) -> bytes:
+    """Bytes of a request file, or of standard input for `-`."""
+    return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+
+
+def emit(document: dict[str, Any]) -> None:
+    """One compact JSON line on standard output."""
+    print(json.dumps(document, ensure_ascii=False, separators=(",", ":")), flush=True)
+
+
+def main() -> int:
+    """Run the command line. Exceptions the kit defines are written for people: one sentence, exit code 2."""
+    try:
+        app()
+    except Exception as error:
+        if not (type(error).__module__.startswith("kit.") or isinstance(error, OSError)):
+            raise
+        print(f"kit: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("kit: interrupted; `kit run PROFILE --resume` continues an unfinished run", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""`kit run`: every stage's notebook in order, then seal, audit, and one JSON line.
+
+Covers: new and resumed runs, stopping at the first failed stage, packaging failures as failures, and the
+outcome (0 pass, 1 a gate failed, 2 could not judge). The audit alone says pass.
+Does not cover: what happens inside a stage (its notebook and the modules it calls).
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kit.campaign import notebook
+from kit.campaign.progress import Progress
+from kit.campaign.run_folder import Run, RunError, latest_unfinished, new_id, open_run, run_path
+from kit.campaign.stage import is_finished, stages_of
+from kit.evidence import auditing, package
+from kit.evidence.records import write_json
+from kit.profile import PROJECT_ROOT, load_profile
+
+NOTEBOOKS = PROJECT_ROOT / "notebooks"
+# A stage that ends with one of these was judged and failed; any other error means nothing can be judged.
+JUDGED_ERRORS = ("CampaignStoppedError",)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `kit run` prints last. exit_code: 0 pass, 1 a gate failed, 2 could not judge."""
+
+    exit_code: int
+    line: dict[str, Any]
+
+
+def run(profile_path: str, *, run_id: str = "", resume: bool = False, replace: bool = False) -> Outcome:
+    """Run a profile from its first unfinished stage to an audited bundle.
+
+    run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
+    unfinished run of the profile. replace: remove a finished or failed run of the same id first.
+    """
+    current = _open(profile_path, run_id, resume, replace)
+    stages = stages_of(current.profile)
+    with Progress(current, stages) as progress:
+        failure = _run_stages(current, stages, progress)
+        if failure is not None:
+            _record_failure(current, failure)
+        progress.note("sealing and auditing the bundle")
+        package.seal(current.path)
+        audit = auditing.audit_bundle(current.path)
+        progress.finished(audit)
+    return _outcome(current, failure, audit)
+
+
+def _open(profile_path: str, run_id: str, resume: bool, replace: bool) -> Run:
+    profile = load_profile(profile_path)
+    if resume:
+        run_id = run_id or latest_unfinished(profile)
+        if not (run_path(run_id) / "run.json").exists():
+            raise RunError(f"no run {run_id!r} to resume")
+    else:
+        run_id = run_id or new_id(profile)
+        path = run_path(run_id)
+        if replace and path.exists():
+            shutil.rmtree(path)
+        if path.exists():
+            raise RunError(f"run {run_id!r} exists: use --resume to continue it or --replace to remove it first")
+    current = open_run(profile_path, run_id)
+    if current.sealed:
+        raise RunError(f"run {run_id!r} is sealed; audit it with: python -m kit audit {current.path}")
+    return current
+
+
+def _run_stages(run: Run, stages: tuple[str, ...], progress: Progress) -> notebook.NotebookFailedError | None:
+    for stage in stages:
+        if is_finished(run, stage):
+            progress.skipped(stage)
+            continue
+        progress.started(stage)
+        try:
+            _run_stage(run, stage)
+        except notebook.NotebookFailedError as failure:
+            progress.failed(stage, failure)
+            return failure
+        progress.done(stage)
+    return None
+
+
+def _run_stage(run: Run, stage: str) -> None:
+    source = NOTEBOOKS / f"{stage}.ipynb"
+    output = run.path / "notebooks" / source.name
+    given = {"profile": profile_parameter(run), "run_dir": run.id}
+    notebook.execute(source, output, given)
+    if not is_finished(run, stage):
+        raise notebook.NotebookFailedError(
+            source.name, None, "NoSentinel", "it ended without writing its result, so it did not finish"
+        )
+
+
+def _record_failure(run: Run, failure: notebook.NotebookFailedError) -> None:
+    """A failed run has a verdict too: fail, with the stage and the error that ended it."""
+    write_json(
+        run.path / "verdict.json",
+        {
+            "format": "kit-verdict/1",
+            "verdict": "fail",
+            "profile": run.profile.name,
+            "claim": run.profile.claim,
+            "run": run.id,
+            "scope": run.profile.scope,
+            "not_covered": list(run.profile.not_covered),
+            "gates": [],
+            "failures": [f"stage {failure.notebook.removesuffix('.ipynb')}: {failure.error}: {failure.detail}"],
+        },
+    )
+
+
+def _outcome(run: Run, failure: notebook.NotebookFailedError | None, audit: dict[str, Any]) -> Outcome:
+    line: dict[str, Any] = {"verdict": "fail", "profile": run.profile.name, "bundle": _shown(run)}
+    if failure is not None:
+        judged = failure.error in JUDGED_ERRORS
+        line |= {"verdict": "fail" if judged else "not-judged", "failed": str(failure)}
+        return Outcome(1 if judged else 2, line)
+    verdict = package.read_verdict(run.path)
+    line |= verdict["counts"] | {"max_probability_drift": verdict["max_probability_drift"]}
+    line |= {"claim": run.profile.claim, "audit": audit["audit"], "failures": verdict["failures"]}
+    if audit["audit"] == "not-judged":
+        return Outcome(2, line | {"verdict": "not-judged", "problems": audit["problems"]})
+    if audit["audit"] == "fail":
+        return Outcome(1, line | {"problems": audit["problems"]})
+    return Outcome(0, line | {"verdict": verdict["verdict"]})
+
+
+def profile_parameter(run: Run) -> str:
+    """The profile as notebooks are given it: the path asked for, without this machine's folders if it can be."""
+    for path in (PROJECT_ROOT / run.asked_for, Path(run.asked_for).resolve(), run.profile_path.resolve()):
+        if path.exists() and path.is_relative_to(PROJECT_ROOT):
+            return str(path.relative_to(PROJECT_ROOT))
+    return str(Path(run.asked_for).resolve())
+
+
+def _shown(run: Run) -> str:
+    path = run.path.resolve()
+    return str(path.relative_to(PROJECT_ROOT)) if path.is_relative_to(PROJECT_ROOT) else str(path)
