@@ -142,7 +142,7 @@ def adapter_shapes(config: dict[str, Any], rank: int) -> dict[str, Shape]:
     """Name -> shape of the LoRA pair of every language linear (the label head has none)."""
     shapes: dict[str, Shape] = {}
     for name, shape in base_shapes(config).items():
-        if ".layers." in name and name.endswith("_proj.weight") or ".in_proj_" in name:
+        if (".layers." in name and name.endswith("_proj.weight")) or ".in_proj_" in name:
             prefix = "base_model.model." + name.removesuffix("weight")
             shapes[prefix + "lora_A.weight"] = (rank, shape[1])
             shapes[prefix + "lora_B.weight"] = (shape[0], rank)
