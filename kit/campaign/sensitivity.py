@@ -1,0 +1,110 @@
+"""Drift in the unit it happens in: BF16 steps of the reference's logits.
+
+A probability gate of 0.02 means one BF16 step on one question and thirty on another. So each question carries
+the change of its logit differences in steps, and the smallest shift of one logit that some gate would see.
+
+Covers: BF16 spacing, logit steps, detectable steps. Does not cover: probability drift itself
+(`kit.campaign.drift`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kit.contract.answer import softmax
+from kit.profile import Gates
+
+SLACK = 1e-12  # added to each bound, so that a drift of exactly the bound passes despite float64 rounding
+MAX_STEPS = 4096
+BF16_FRACTION_BITS = 7
+BF16_MIN_NORMAL_EXPONENT = -126
+
+
+def bf16_spacing(value: float) -> float:
+    """Distance between neighbouring BF16 numbers at |value|: 2**(floor(log2|value|) - 7), 2**-133 below 2**-126."""
+    exponent = math.frexp(abs(value))[1] - 1 if value else BF16_MIN_NORMAL_EXPONENT
+    return math.ldexp(1.0, max(exponent, BF16_MIN_NORMAL_EXPONENT) - BF16_FRACTION_BITS)
+
+
+def first_maximum(values: Sequence[float]) -> int:
+    """Index of the largest value, the first one at a tie, as the contract decides a choice."""
+    return max(range(len(values)), key=lambda i: (values[i], -i))
+
+
+def margin(probabilities: Sequence[float]) -> float:
+    """Largest minus second largest probability."""
+    first, second = sorted(probabilities, reverse=True)[:2]
+    return first - second
+
+
+def changed_steps(reference: Sequence[float], candidate: Sequence[float]) -> float:
+    """Largest change of a logit difference to the reference's winner, in BF16 steps of the reference.
+
+    A step of the pair (i, winner) is the spacing at the larger of the two magnitudes.
+    """
+    w = first_maximum(reference)
+    return max(
+        abs((candidate[i] - candidate[w]) - (reference[i] - reference[w]))
+        / bf16_spacing(max(abs(reference[i]), abs(reference[w])))
+        for i in range(len(reference))
+    )
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest visible shift: steps of one logit, and the same in logits. None: nothing up to 4096 steps."""
+
+    steps: int | None
+    logit: float | None
+
+
+def detectable(logits: Sequence[float], temperature: float, question_type: str, gates: Gates) -> Detectable:
+    """Smallest n such that moving one label logit by n of its own BF16 steps fails a gate.
+
+    Any candidate, either direction. Each gate's statistic grows with the distance moved, so the first
+    failing n of a direction is found by bisection.
+    """
+    before = softmax(logits, temperature)
+    best: int | None = None
+    size = 0.0
+    for i, step in _moves(logits):
+
+        def seen(n: int, i: int = i, step: float = step) -> bool:
+            moved = list(logits)
+            moved[i] += n * step
+            return fails_a_gate(before, softmax(moved, temperature), question_type, gates)
+
+        low, high = 0, MAX_STEPS if best is None else best - 1  # only a smaller n is of interest
+        if high < 1 or not seen(high):
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if seen(middle) else (middle, high)
+        best, size = high, high * abs(step)
+    return Detectable(best, size if best is not None else None)
+
+
+def fails_a_gate(before: Sequence[float], after: Sequence[float], question_type: str, gates: Gates) -> bool:
+    """True when any of the gates would refuse `after` as an answer where `before` was expected."""
+    if max(abs(a - b) for a, b in zip(after, before, strict=True)) > gates.probability + SLACK:
+        return True
+    if abs(max(after) - max(before)) > gates.confidence + SLACK:
+        return True
+    if question_type == "noul" and abs(after[0] - before[0]) > gates.noul + SLACK:
+        return True
+    if question_type == "score" and abs(_mean(after) - _mean(before)) > gates.expected_value + SLACK:
+        return True
+    return margin(before) >= gates.winner_margin and first_maximum(after) != first_maximum(before)
+
+
+def _moves(logits: Sequence[float]) -> Iterator[tuple[int, float]]:
+    for i, value in enumerate(logits):
+        step = bf16_spacing(value)
+        yield i, step
+        yield i, -step
+
+
+def _mean(probabilities: Sequence[float]) -> float:
+    return math.fsum(i * p for i, p in enumerate(probabilities))
