@@ -25,7 +25,7 @@ from kit.campaign.answers import (
     response_problems,
 )
 from kit.campaign.lattice import Lattice, lattice
-from kit.campaign.reading import Exchange, QuestionRecord, RunRecords, read_run
+from kit.campaign.reading import Exchange, QuestionRecord, RunRecords, is_number, read_run
 from kit.campaign.sensitivity import changed_steps, detectable, margin
 from kit.contract.answer import softmax
 
@@ -198,12 +198,12 @@ def shape_problems(reference: Side, candidate: Side) -> list[str]:
     return found
 
 
-def logits_problems(answer: Answer, record: QuestionRecord, temperature: float | None) -> list[str]:
+def logits_problems(answer: Answer, record: QuestionRecord, temperature: Any) -> list[str]:
     """Empty if the probabilities are the softmax of the recorded logits to 1e-12, else what is wrong."""
     if record.candidates != answer.candidates or len(record.logits) != len(answer.candidates):
         return ["the recorded candidates are not the answer's"]
-    if temperature is None:
-        return ["the worker recorded no temperature"]
+    if not (is_number(temperature) and temperature > 0):
+        return [f"the worker recorded temperature {temperature}"]
     expected = softmax(record.logits, temperature)
     worst = max(abs(p - q) for p, q in zip(answer.probabilities, expected, strict=True))
     return [] if worst <= CONSISTENT else [f"probabilities are {worst:.3g} off the softmax of the recorded logits"]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kit.campaign.protocol import load_protocol
 from kit.contract import strict_json
 from kit.contract.errors import ContractError
+from kit.evidence.records import RecordError, read_jsonl
 from kit.profile import Profile, profile_from_dict
 
 if TYPE_CHECKING:
@@ -155,16 +156,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def read_lines(path: Path, expected_format: str) -> list[dict[str, Any]]:
     """Lines of a JSONL record after its header, whose format must be the expected one."""
-    lines: list[dict[str, Any]] = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            line = json.loads(text)
-        except ValueError as error:
-            raise RecordsError(f"{path.parent.name}/{path.name} line {number}: not JSON: {error}") from error
-        lines.append(line)
-    if not lines or lines[0].get("format") != expected_format:
-        raise RecordsError(f"{path.parent.name}/{path.name}: the first line must say format {expected_format!r}")
-    return lines[1:]
+    try:
+        return read_jsonl(path, expected_format)[1]
+    except (OSError, RecordError) as error:
+        raise RecordsError(f"{path.parent.name}/{path.name}: {error}") from error
 
 
 def read_engine(run_dir: Path, name: str) -> EngineRecords:
