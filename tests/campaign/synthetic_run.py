@@ -272,78 +272,62 @@ remote_url = "{remote_url or ("http://127.0.0.1:9" if "remote" in engines else "
 
 
 @dataclass
-class _Plant:
-    change: Change
-    used: UsedTemperature
+class Plant:
+    """Faults to plant; the default plants none."""
+
+    change: Change = lambda engine, phase, number, request, question, logits: logits
+    used: UsedTemperature = lambda engine, modality, declared: declared
 
 
-class _EngineWriter:
-    """Writes one engine's folder: the worker's side and the client's side of every exchange."""
+class WorkerSide:
+    """What a worker records, line by line, handed to `emit`; also makes the answers."""
 
-    def __init__(self, run: Path, engine: str, profile: Profile, plant: _Plant) -> None:
-        self.bodies = run / "records" / "bodies"
-        self.bodies.mkdir(parents=True, exist_ok=True)
-        self.folder = run / "records" / engine
-        self.folder.mkdir()
-        self.engine, self.profile, self.plant = engine, profile, plant
+    def __init__(self, engine: str, profile: Profile, plant: Plant, emit: Callable[[bytes], None]) -> None:
+        self.engine, self.plant, self.emit = engine, plant, emit
         self.policy = PolicySimulation(profile.graph) if engine == "graph" else None
-        self.exchanges = [compact({"format": "kit-exchanges/1", "engine": engine, "run": RUN_ID})]
-        self.worker = [compact({"format": "kit-worker/1", "engine": engine, "model": profile.model.name})]
-        self.clock = 1_000_000_000
-
-    def write(self, planned: Sequence[Planned]) -> None:
-        describe = {"engine": self.engine, "head_rows": LABELS}
-        for kind, images in (("text", []), ("image", [PNG_BASE64])):
-            request = {"state": "warm-up", "questions": {"ready": {"type": "noul"}}, "images": images}
-            self._forwards(request, f"warmup-{kind}", None, kind, "warmup", 0)
-        self.worker.append(
-            compact({
-                "kind": "ready", "describe": describe, "counters": self.counters(),
-                "settings": {"threads": 1}, "load_seconds": 0.5,
-            })
-        )  # fmt: skip
-        for item in planned:
-            self._exchange(item)
-        self.worker.append(compact({"kind": "closed", "counters": self.counters()}))
-        ready = {"status": "READY", "model": self.profile.model.name}
-        refused = sum(item.expect == 422 for item in planned)
-        backend = {"reference": "transformers", "native": "eager", "graph": "aten-replay", "remote": "remote"}
-        facts = {
-            "format": "kit-engine/1", "engine": self.engine, "health_before": ready, "health_after": ready,
-            "health_after_refused": [ready] * refused, "start_seconds": 1.0, "stopped": "orderly",
-            "backend": backend[self.engine], "describe": describe, "counters": self.counters(),
-        }  # fmt: skip
-        (self.folder / "engine.json").write_text(json.dumps(facts, indent=2) + "\n")
-        (self.folder / "exchanges.jsonl").write_bytes(b"\n".join(self.exchanges) + b"\n")
-        if self.engine != "remote":
-            (self.folder / "worker.jsonl").write_bytes(b"\n".join(self.worker) + b"\n")
+        self.describe = {"engine": engine, "head_rows": LABELS}
+        self.answered = 0
+        emit(compact({"format": "kit-worker/1", "engine": engine, "model": profile.model.name}))
 
     def counters(self) -> dict[str, dict[str, int]]:
         return self.policy.counters() if self.policy else {}
 
-    def _event(self, line: dict[str, Any], size: int) -> dict[str, Any]:
-        if self.policy is None:
-            return {"key": "", "action": "eager", "bytes": 0}
-        forward = forward_of(line | {"action": None, "bytes": size})
-        action = self.policy.step(forward)
-        return {"key": forward.key, "action": action, "bytes": size if action == "capture" else 0}
+    def start(self) -> None:
+        """The two warm-ups and the ready line."""
+        for kind, images in (("text", []), ("image", [PNG_BASE64])):
+            request = {"state": "warm-up", "questions": {"ready": {"type": "noul"}}, "images": images}
+            self.forwards(request, f"warmup-{kind}", None, kind)
+        self.emit(
+            compact({
+                "kind": "ready", "describe": self.describe, "counters": self.counters(),
+                "settings": {"threads": 1}, "load_seconds": 0.5,
+            })
+        )  # fmt: skip
 
-    def _forwards(
-        self, request: dict[str, Any], request_id: str, sequence: int | None, warmup: str | None, phase: str, number: int
+    def forwards(
+        self,
+        request: dict[str, Any],
+        request_id: str,
+        sequence: int | None,
+        warmup: str | None = None,
+        phase: str = "warmup",
+        number: int = 0,
     ) -> tuple[dict[str, Any], float]:
+        """Record every forward of a request; its response and temperature."""
+        self.answered += 1
         images = request.get("images") or []
         grids = [GRID] * len(images)
         response, logits, temperature = response_of(
             request,
             request_id,
-            latency_ms=20.0 + len(self.exchanges) % 7,
+            latency_ms=20.0 + self.answered % 7,
             used=lambda modality, declared: self.plant.used(self.engine, modality, declared),
             change=lambda q, values: self.plant.change(self.engine, phase, number, request_id, q, values),
         )
         common = {"sequence": sequence, "warmup": warmup}
         if grids:
             line = {"kind": "vision", **common, "grids": grids}
-            self.worker.append(compact(line | self._event(line, 100_000 * len(grids))))
+            self.emit(compact(line | self._event(line, 100_000 * len(grids))))
         for index, (name, question) in enumerate(request["questions"].items()):
             tokens = token_count(question, request)
             line = {
@@ -356,30 +340,79 @@ class _EngineWriter:
             if logits[name] != label_logits(request_id, name, len(logits[name])):
                 row[0] = bf16(row[0] + 0.25)  # other logits come from another state
             line |= {"logits": float32_hex(logits[name]), "hidden": bf16_bytes(row).hex()}
-            self.worker.append(compact(line))
+            self.emit(compact(line))
         return response, temperature
+
+    def post(
+        self, sequence: int, status: int, request: bytes, reply: bytes, latency_ms: float,
+        tokens: int | None = None, temperature: float | None = None,
+    ) -> None:  # fmt: skip
+        """The last line of a request."""
+        self.emit(
+            compact({
+                "kind": "post", "sequence": sequence, "path": "/v1/systemone", "status": status,
+                "request_sha256": digest(request), "response_sha256": digest(reply), "input_tokens": tokens,
+                "temperature": temperature, "latency_ms": latency_ms, "timings_ms": {"total": latency_ms},
+            })
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self.emit(compact({"kind": "closed", "counters": self.counters()}))
+
+    def _event(self, line: dict[str, Any], size: int) -> dict[str, Any]:
+        if self.policy is None:
+            return {"key": "", "action": "eager", "bytes": 0}
+        forward = forward_of(line | {"action": None, "bytes": size})
+        action = self.policy.step(forward)
+        return {"key": forward.key, "action": action, "bytes": size if action == "capture" else 0}
+
+
+class _EngineWriter:
+    """Writes one engine's folder: the worker's side and the client's side of every exchange."""
+
+    def __init__(self, run: Path, engine: str, profile: Profile, plant: Plant) -> None:
+        self.bodies = run / "records" / "bodies"
+        self.bodies.mkdir(parents=True, exist_ok=True)
+        self.folder = run / "records" / engine
+        self.folder.mkdir()
+        self.engine, self.profile = engine, profile
+        self.exchanges = [compact({"format": "kit-exchanges/1", "engine": engine, "run": RUN_ID})]
+        self.worker_lines: list[bytes] = []
+        self.worker = WorkerSide(engine, profile, plant, self.worker_lines.append)
+        self.clock = 1_000_000_000
+
+    def write(self, planned: Sequence[Planned]) -> None:
+        self.worker.start()
+        for item in planned:
+            self._exchange(item)
+        self.worker.close()
+        ready = {"status": "READY", "model": self.profile.model.name}
+        refused = sum(item.expect == 422 for item in planned)
+        backend = {"reference": "transformers", "native": "eager", "graph": "aten-replay", "remote": "remote"}
+        facts = {
+            "format": "kit-engine/1", "engine": self.engine, "health_before": ready, "health_after": ready,
+            "health_after_refused": [ready] * refused, "start_seconds": 1.0, "stopped": "orderly",
+            "backend": backend[self.engine], "describe": self.worker.describe, "counters": self.worker.counters(),
+        }  # fmt: skip
+        (self.folder / "engine.json").write_text(json.dumps(facts, indent=2) + "\n")
+        (self.folder / "exchanges.jsonl").write_bytes(b"\n".join(self.exchanges) + b"\n")
+        if self.engine != "remote":
+            (self.folder / "worker.jsonl").write_bytes(b"\n".join(self.worker_lines) + b"\n")
 
     def _exchange(self, item: Planned) -> None:
         sequence = len(self.exchanges)
-        if item.expect == 422:
-            reply: dict[str, Any] = {"error": "ValueError", "detail": item.request_id}
-            tokens = temperature = None
-        else:
-            reply, temperature = self._forwards(
+        reply: dict[str, Any] = {"error": "ValueError", "detail": item.request_id}
+        tokens = temperature = None
+        latency = 0.5
+        if item.expect == 200:
+            reply, temperature = self.worker.forwards(
                 json.loads(item.body), item.request_id, sequence, None, item.phase, item.pass_number
             )
-            tokens = reply["usage"]["input_tokens"]
+            tokens, latency = reply["usage"]["input_tokens"], reply["usage"]["latency_ms"]
         body = compact(reply)
         for data in (item.body, body):
             (self.bodies / digest(data)).write_bytes(data)
-        latency = reply["usage"]["latency_ms"] if item.expect == 200 else 0.5
-        self.worker.append(
-            compact({
-                "kind": "post", "sequence": sequence, "path": "/v1/systemone", "status": item.expect,
-                "request_sha256": digest(item.body), "response_sha256": digest(body), "input_tokens": tokens,
-                "temperature": temperature, "latency_ms": latency, "timings_ms": {"total": latency},
-            })
-        )  # fmt: skip
+        self.worker.post(sequence, item.expect, item.body, body, latency, tokens, temperature)
         started, finished = self.clock, self.clock + int(latency * 1e6) + 900_000
         self.clock = finished + 100_000
         self.exchanges.append(
@@ -426,10 +459,11 @@ def write_run(
     from kit.campaign.protocol import load_protocol
 
     protocol = load_protocol(path / "protocol")
-    plant = _Plant(
-        change or (lambda engine, phase, number, request, question, logits: logits),
-        used_temperature or (lambda engine, modality, declared: declared),
-    )
+    plant = Plant()
+    if change is not None:
+        plant.change = change
+    if used_temperature is not None:
+        plant.used = used_temperature
     for engine in engines:
         _EngineWriter(path, engine, profile, plant).write(planned_exchanges(protocol, profile, engine))
     _write_facts(path, profile, protocol.sha256)
