@@ -1,0 +1,141 @@
+"""The worker's record: one JSONL file with the raw outcome of every forward and the fate of every POST.
+
+Covers: format kit-worker/1, its lines, and when they reach the file. Lines of one request are written as one
+block, each flushed to the system, before the reply is sent; the file is synced to the disk when it is closed.
+A line that cannot be written raises: evidence is never dropped in silence.
+Does not cover: judging (`kit.campaign.drift`, `kit.evidence.audit`).
+
+`kind` of a line: `ready` after the warm-ups, `vision` and `question` for each forward, `post` for each numbered
+POST, `closed` at an orderly stop. Statuses of `post` are those sent; 499 marks a request whose client left
+while it waited (nothing was sent, response_sha256 is null).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kit.engine.base import Event
+
+if TYPE_CHECKING:
+    from kit.engine.base import Decision, Prepared
+
+FORMAT = "kit-worker/1"
+CLIENT_LEFT = 499
+
+Line = dict[str, Any]
+
+
+class RecordError(RuntimeError):
+    """The record file cannot be created."""
+
+
+class Recorder:
+    """Writes lines; without a path it accepts them and writes nothing. Thread-safe."""
+
+    def __init__(self, path: Path | None, engine: str, model: str) -> None:
+        """Create the file and write its header. Raises RecordError: one record belongs to one worker."""
+        self._lock = threading.Lock()
+        self._file = None
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("xb")
+        except FileExistsError as error:
+            raise RecordError(f"{path} exists: a record belongs to one worker; name another file") from error
+        except OSError as error:
+            raise RecordError(f"{path}: cannot create the record: {error.strerror}") from error
+        self.write({"format": FORMAT, "engine": engine, "model": model})
+
+    def write(self, *lines: Line) -> None:
+        """Append lines as one block. Raises OSError, or ValueError for a number JSON does not have."""
+        encoded = [
+            json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+            for line in lines
+        ]
+        if self._file is None:
+            return
+        with self._lock:
+            for line in encoded:
+                self._file.write(line)
+                self._file.flush()
+
+    def close(self) -> None:
+        """Sync the file to the disk and close it."""
+        if self._file is None:
+            return
+        with self._lock:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+
+def forward_lines(prepared: Prepared, decision: Decision, sequence: int | None, warmup: str | None) -> list[Line]:
+    """The `vision` line of a request with images, then a `question` line for each question, in order.
+
+    Logits are hex of little-endian float32, the hidden row is hex of its bytes as the engine gave them.
+    """
+    grids = [list(grid) for grid in prepared.grids]
+    origin: Line = {"sequence": sequence, "warmup": warmup}
+    lines: list[Line] = []
+    if grids:
+        lines.append({"kind": "vision", **origin, "grids": grids, **_event(decision.vision or Event())})
+    for index, (asked, result) in enumerate(zip(prepared.questions, decision.questions, strict=True)):
+        lines.append(
+            {
+                "kind": "question",
+                **origin,
+                "question": result.question_id,
+                "index": index,
+                "type": asked.question.type,
+                "candidates": [candidate.id for candidate in asked.question.candidates],
+                "tokens": result.tokens,
+                "grids": grids,
+                **_event(result.event),
+                "logits": float32_hex(result.logits),
+                "hidden": result.hidden.hex(),
+            }
+        )
+    return lines
+
+
+def post_line(
+    sequence: int,
+    path: str,
+    status: int,
+    request_sha256: str,
+    response_sha256: str | None,
+    latency_ms: float,
+    *,
+    input_tokens: int | None = None,
+    temperature: float | None = None,
+    timings_ms: dict[str, float] | None = None,
+) -> Line:
+    """The last line of a request."""
+    return {
+        "kind": "post",
+        "sequence": sequence,
+        "path": path,
+        "status": status,
+        "request_sha256": request_sha256,
+        "response_sha256": response_sha256,
+        "input_tokens": input_tokens,
+        "temperature": temperature,
+        "latency_ms": latency_ms,
+        "timings_ms": timings_ms or {},
+    }
+
+
+def float32_hex(values: Sequence[float]) -> str:
+    """Hex of values as little-endian float32."""
+    return struct.pack(f"<{len(values)}f", *values).hex()
+
+
+def _event(event: Event) -> Line:
+    return {"key": event.key, "action": event.action, "bytes": event.bytes}
