@@ -4,6 +4,7 @@ Covers: `cuda-graph`, the `kit.engine.capture.Backend` of a GPU. Nothing is shar
 every sharing has a known way to go wrong: in a shared pool an earlier graph's tensors can be reused by a later
 capture, and the workspaces that cuBLAS keeps per stream are cleared when a graph of that stream is reset.
 torch hands out its streams from a ring of 32, so each stream is created here and used by one recording at a time.
+The price is a cuBLAS workspace a stream (33 MiB on an H200), kept for the next recording and not counted in bytes.
 Does not cover: which forwards are captured, or static inputs (`kit.engine.graph`).
 """
 
