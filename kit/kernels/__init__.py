@@ -1,0 +1,9 @@
+"""The op table the model is written against: `select(numerics, device)` gives the callables to use.
+
+One module an op (or an op and its fusion with a residual add), each with the plain torch form that rounds
+where the reference rounds. Does not cover: weights, layers or shapes of a whole model (`kit.model`).
+"""
+
+from kit.kernels.table import Ops, select
+
+__all__ = ["Ops", "select"]

@@ -1,0 +1,125 @@
+"""Which callable computes each op, for a kind of numerics and a device.
+
+Covers: the table's fields with shapes, and the choice between implementations. `exact` on a CPU is plain
+torch; `exact` on CUDA is the same, but for the gated delta rule and the causal convolution, where the
+reference itself runs another package's kernel when it is installed, and so does the table.
+Does not cover: per-shape choices (a warm-up's business) or capture.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kit.kernels import (
+    adapted_linear,
+    attention,
+    causal_conv,
+    delta_gates,
+    delta_rule,
+    gated_rms_norm,
+    gelu,
+    layer_norm,
+    linear,
+    patch_embed,
+    position_embedding,
+    query_key,
+    rms_norm,
+    sigmoid_gate,
+    silu_mul,
+    vision_rotary,
+)
+
+Pair = tuple[Tensor, Tensor]
+Triple = tuple[Tensor, Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Ops:
+    """One callable an op. T tokens, N patches, H width; every tensor lives on one device.
+
+    Shapes and rounding points stand in the op's own module. Fields are replaced with `dataclasses.replace`
+    where an engine needs another form of an op (a registered custom op, a fused kernel).
+    """
+
+    linear: Callable[[Tensor, Tensor, Tensor | None], Tensor]
+    adapted_linear: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, float], Tensor]
+    rms_norm: Callable[[Tensor, Tensor, float], Tensor]
+    add_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Pair]
+    gated_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Tensor]
+    causal_conv: Callable[[Tensor, Tensor], Tensor]
+    delta_gates: Callable[[Tensor, Tensor, Tensor, Tensor], Pair]
+    delta_rule: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+    query_key: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, float], Triple]
+    causal_attention: Callable[[Tensor, Tensor, Tensor, float], Tensor]
+    sigmoid_gate: Callable[[Tensor, Tensor], Tensor]
+    silu_mul: Callable[[Tensor, Tensor], Tensor]
+    patch_embed: Callable[[Tensor, Tensor, Tensor], Tensor]
+    add_positions: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+    layer_norm: Callable[[Tensor, Tensor, Tensor, float], Tensor]
+    add_layer_norm: Callable[[Tensor, Tensor, Tensor, Tensor, float], Pair]
+    vision_rotary: Callable[[Tensor, Tensor, Tensor], Triple]
+    packed_attention: Callable[[Tensor, Tensor, Tensor, float, tuple[int, ...]], Tensor]
+    gelu_tanh: Callable[[Tensor], Tensor]
+    gelu: Callable[[Tensor], Tensor]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Every op of the table, in order."""
+        return tuple(field.name for field in dataclasses.fields(cls))
+
+    def describe(self) -> dict[str, str]:
+        """Op -> the function that runs, as `module.qualname`."""
+        return {name: qualified_name(getattr(self, name)) for name in self.names()}
+
+
+PLAIN = Ops(
+    linear=linear.linear,
+    adapted_linear=adapted_linear.adapted_linear,
+    rms_norm=rms_norm.rms_norm,
+    add_rms_norm=rms_norm.add_rms_norm,
+    gated_rms_norm=gated_rms_norm.gated_rms_norm,
+    causal_conv=causal_conv.causal_conv,
+    delta_gates=delta_gates.delta_gates,
+    delta_rule=delta_rule.delta_rule,
+    query_key=query_key.query_key,
+    causal_attention=attention.causal_attention,
+    sigmoid_gate=sigmoid_gate.sigmoid_gate,
+    silu_mul=silu_mul.silu_mul,
+    patch_embed=patch_embed.patch_embed,
+    add_positions=position_embedding.add_positions,
+    layer_norm=layer_norm.layer_norm,
+    add_layer_norm=layer_norm.add_layer_norm,
+    vision_rotary=vision_rotary.vision_rotary,
+    packed_attention=attention.packed_attention,
+    gelu_tanh=gelu.gelu_tanh,
+    gelu=gelu.gelu,
+)
+
+
+def select(numerics: str, device: torch.device | str) -> Ops:
+    """The table for a kind of numerics ("exact") on a device.
+
+    Raises ValueError for numerics the kit does not implement.
+    """
+    if numerics != "exact":
+        raise ValueError(f"numerics {numerics!r} is not implemented: expected 'exact'")
+    if torch.device(device).type != "cuda":
+        return PLAIN
+    return dataclasses.replace(
+        PLAIN,
+        delta_rule=delta_rule.from_package() or PLAIN.delta_rule,
+        causal_conv=causal_conv.from_package() or PLAIN.causal_conv,
+    )
+
+
+def qualified_name(function: Any) -> str:
+    """`module.qualname` of a callable; wrappers that carry `runs` (see the packages' forms) name what they run."""
+    inner = getattr(function, "runs", function)
+    name = getattr(inner, "__qualname__", type(inner).__qualname__)
+    return f"{getattr(inner, '__module__', type(inner).__module__)}.{name}"

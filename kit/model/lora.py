@@ -1,0 +1,142 @@
+"""An unmerged LoRA adapter: its files, its options, and the projection that carries a pair of matrices.
+
+Covers: reading a PEFT adapter folder strictly (rank, scale, FP32 pairs; every option the forward does not
+implement is refused), and `Projection`, a weight with or without a pair.
+Does not cover: merging (the kit never does), or adapters on embeddings, the head or the vision tower.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kit.kernels import Ops
+from kit.model.weights import SafetensorsStore, TensorStore, WeightError, Weights
+
+PREFIX = "base_model.model."
+MAX_RANK = 128
+OPTIONS: dict[str, tuple[Any, ...]] = {  # option -> values the forward implements; absent counts as the first
+    "bias": ("none",),
+    "fan_in_fan_out": (False,),
+    "use_dora": (False,),
+    "use_rslora": (False,),
+    "modules_to_save": (None, []),
+    "rank_pattern": ({}, None),
+    "alpha_pattern": ({}, None),
+    "layer_replication": (None,),
+    "trainable_token_indices": (None,),
+    "target_parameters": (None, []),
+    "lora_bias": (False,),
+    "use_qalora": (False,),
+    "use_bdlora": (None, False),
+    "alora_invocation_tokens": (None,),
+    "arrow_config": (None,),
+    "layers_to_transform": (None,),
+    "exclude_modules": (None,),
+}
+
+
+class AdapterError(ValueError):
+    """The adapter's options or tensors are not what the forward implements; lists every problem."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """weight [N, K] in the model's dtype, and, where adapted, down [R, K], up [N, R] in FP32 and their scale."""
+
+    weight: Tensor
+    down: Tensor | None = None
+    up: Tensor | None = None
+    scale: float = 1.0
+
+    def forward(self, ops: Ops, x: Tensor, x_wide: Tensor | None) -> Tensor:
+        """x [T, K] -> [T, N]; x_wide is `widened(x, ...)` of every projection that reads x."""
+        if self.down is None or self.up is None or x_wide is None:
+            return ops.linear(x, self.weight, None)
+        return ops.adapted_linear(x, x_wide, self.weight, self.down, self.up, self.scale)
+
+
+def widened(x: Tensor, projections: Sequence[Projection]) -> Tensor | None:
+    """x in the adapter's dtype, cast once for all projections that share it; None when none is adapted."""
+    for projection in projections:
+        if projection.down is not None:
+            return x.to(projection.down.dtype)
+    return None
+
+
+class Adapter:
+    """The pairs of an adapter, handed out to the projections they belong to."""
+
+    def __init__(self, store: TensorStore, rank: int, alpha: float, device: torch.device | str = "cpu") -> None:
+        self.rank, self.scale = rank, alpha / rank
+        self.store = store
+        self.tensors = 0
+        self._weights = Weights(store, torch.float32, device)
+        self._names = set(store.names())
+        self._problems: list[str] = []
+        for name in sorted(self._names):
+            if store.shape_and_dtype(name)[1] != torch.float32:
+                self._problems.append(f"{name}: dtype {store.shape_and_dtype(name)[1]}, expected torch.float32")
+
+    def project(self, weights: Weights, module: str, rows: int, columns: int) -> Projection:
+        """The projection `module` (name without `.weight`): base weight [rows, columns] and its pair, if any."""
+        weight = weights.take(f"{module}.weight", rows, columns)
+        down, up = (f"{PREFIX}{module}.lora_{side}.weight" for side in "AB")
+        if down not in self._names and up not in self._names:
+            return Projection(weight)
+        pair = self._weights.take(down, self.rank, columns), self._weights.take(up, rows, self.rank)
+        self.tensors += 2
+        for name, tensor in zip((down, up), pair, strict=True):
+            if not bool(torch.isfinite(tensor).all()):
+                self._problems.append(f"{name}: holds values that are not finite")
+        return Projection(weight, *pair, self.scale)
+
+    def finish(self) -> None:
+        """Raise AdapterError listing every half pair, wrong shape or dtype, and tensor nothing reads."""
+        problems = list(self._problems)
+        try:
+            self._weights.finish()
+        except WeightError as error:
+            problems += [line.strip() for line in str(error).splitlines()[1:]]
+        if problems:
+            listed = "\n".join(f"  {problem}" for problem in problems)
+            raise AdapterError(f"{self.store.source}: the adapter does not fit the model:\n{listed}")
+
+
+def load_adapter(folder: Path, device: torch.device | str = "cpu") -> Adapter:
+    """Read `adapter_config.json` and map `adapter_model.safetensors`. Raises AdapterError or WeightError."""
+    path = folder / "adapter_config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise AdapterError(f"{path}: cannot be read as JSON: {error}") from error
+    rank, alpha = parse_adapter_config(config, str(path))
+    return Adapter(SafetensorsStore(folder, "adapter_model"), rank, alpha, device)
+
+
+def parse_adapter_config(config: dict[str, Any], source: str = "adapter_config.json") -> tuple[int, float]:
+    """(rank, alpha) of a plain LoRA. Raises AdapterError listing every option that is not implemented."""
+    problems = []
+    if config.get("peft_type") != "LORA":
+        problems.append(f"peft_type: found {json.dumps(config.get('peft_type'))}, expected \"LORA\"")
+    for key, allowed in OPTIONS.items():
+        if config.get(key, allowed[0]) not in allowed:
+            problems.append(f"{key}: found {json.dumps(config[key])}, expected {json.dumps(allowed[0])}")
+    rank, alpha = config.get("r"), config.get("lora_alpha")
+    if not isinstance(rank, int) or not 1 <= rank <= MAX_RANK:
+        problems.append(f"r: found {json.dumps(rank)}, expected an integer of 1 to {MAX_RANK}")
+    if not isinstance(alpha, int | float) or not math.isfinite(alpha) or alpha <= 0:
+        problems.append(f"lora_alpha: found {json.dumps(alpha)}, expected a positive number")
+    if problems:
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        raise AdapterError(f"{source}: options the native forward does not implement:\n{listed}")
+    assert isinstance(rank, int)
+    assert isinstance(alpha, int | float)
+    return rank, float(alpha)
