@@ -39,7 +39,9 @@ def softmax(logits: Sequence[float], temperature: float) -> list[float]:
     Raises AnswerError for an empty or non-finite set or a temperature that is not positive and finite.
     """
     if not logits or not all(math.isfinite(x) for x in logits):
-        raise AnswerError(f"{sum(not math.isfinite(x) for x in logits)} of {len(logits)} label logits are not finite")
+        raise AnswerError(
+            f"{sum(not math.isfinite(x) for x in logits)} of {len(logits)} label logits are not finite"
+        )
     if not 0 < temperature < math.inf:
         raise AnswerError(f"temperature is {temperature}; expected a positive number")
     top = max(logits)
@@ -49,24 +51,32 @@ def softmax(logits: Sequence[float], temperature: float) -> list[float]:
 
 
 def answer(question: Question, logits: Sequence[float], temperature: float) -> dict[str, Any]:
-    """The answer object of one question; the first maximum wins a tie.
+    """The answer object of one question, keys in the official order; the first maximum wins a tie.
+
+    choice: `choice`, the winner's id. noul: `noul`, the probability of yes. score: `expected_value`, the sum
+    of level times probability. All: `probabilities` in candidate order and `confidence`, the largest of them.
 
     Raises AnswerError when there are not as many logits as candidates.
     """
     if len(logits) != len(question.candidates):
-        raise AnswerError(f"question {question.id!r}: {len(logits)} logits for {len(question.candidates)} candidates")
+        raise AnswerError(
+            f"question {question.id!r}: {len(logits)} logits for {len(question.candidates)} candidates"
+        )
     p = softmax(logits, temperature)
     ids = [candidate.id for candidate in question.candidates]
-    result: dict[str, Any] = {"type": question.type}
-    if question.type == "choice":
-        result["choice"] = ids[p.index(max(p))]
-    result["probabilities"] = dict(zip(ids, p, strict=True))
-    result["confidence"] = max(p)
+    probabilities, confidence = dict(zip(ids, p, strict=True)), max(p)
     if question.type == "noul":
-        result["noul"] = p[0]
-    elif question.type == "score":
-        result["expected_value"] = math.fsum(level * value for level, value in enumerate(p))
-    return result
+        return {"type": "noul", "noul": p[0], "probabilities": probabilities, "confidence": confidence}
+    if question.type == "score":
+        expected = math.fsum(level * value for level, value in enumerate(p))
+        return {
+            "type": "score",
+            "probabilities": probabilities,
+            "confidence": confidence,
+            "expected_value": expected,
+        }
+    choice = ids[p.index(confidence)]
+    return {"type": "choice", "choice": choice, "probabilities": probabilities, "confidence": confidence}
 
 
 def response(

@@ -1,7 +1,7 @@
-"""Several questions in one prompt: the text form the checkpoint was also trained on.
+"""Several questions in one prompt: the other text form decision models of this kind are trained on.
 
-Covers: the exact bundle text of 2..8 choice questions and where each answer is read. The HTTP endpoint puts
-every question into a prompt of its own, so nothing in a campaign uses this.
+Covers: the exact bundle text of 2..8 questions and where each answer is read. The HTTP endpoint puts every
+question into a prompt of its own, so nothing in a campaign uses this.
 Does not cover: tokens (the limit of 4096 is checked by whoever encodes the text) or images.
 """
 
@@ -10,25 +10,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kit.contract import strict_json
 from kit.contract.errors import ContractError
 from kit.contract.prompt import Candidate, Question, candidate_lines, flatten, state_text
-from kit.contract.request import compile_questions, kind_of
+from kit.contract.request import MAX_PROMPT_BYTES, compile_questions
 
 MIN_QUESTIONS, MAX_QUESTIONS = 2, 8
 MAX_TOKENS = 4096
 NO_TOOL = "NO_TOOL"
 INSTRUCTION = "For each query choose the single appropriate tool, or NO_TOOL if none is suitable."
 CLOSING = "Each answer is exactly one candidate label."
-# A question that says only this adds nothing to the instruction above and is left out.
-STOCK = re.compile(r"For query (\S+), Select the single appropriate tool, or NO_TOOL if none is suitable\.")
+# A question that says only this adds nothing to the instruction above and is left out, whatever its number.
+STOCK = re.compile(r"For query q\d+, Select the single appropriate tool, or NO_TOOL if none is suitable\.")
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """text: the user message. markers: for each question, the offset just behind its `Answer {id}:`."""
+    """text: the user message. markers: for each question, the offset just behind its own `Answer {id}:`.
+
+    A state or a candidate may spell the same words earlier in the text; the offsets never point there.
+    """
 
     text: str
     questions: tuple[Question, ...]
@@ -36,54 +40,76 @@ class Bundle:
 
 
 def bundle_message(document: Mapping[str, Any]) -> Bundle:
-    """Compile a request document (parsed JSON without images) into one prompt. Raises ContractError."""
-    given = document.get("questions")
-    questions = compile_questions(given)
-    if not MIN_QUESTIONS <= len(questions) <= MAX_QUESTIONS:
-        raise ContractError(f"a bundle has {len(questions)} questions; expected {MIN_QUESTIONS} to {MAX_QUESTIONS}")
+    """Compile a request document (strictly parsed JSON) into one prompt. Raises ContractError."""
     if document.get("images"):
         raise ContractError("a bundle is text only; images is not empty")
-    assert isinstance(given, Mapping)  # compile_questions refuses anything else
-    text = f"Queries:\n{queries_text(document.get('state', ''))}\n\n{INSTRUCTION}\n\n"
+    given: Any = document.get("questions")
+    questions = tuple(_with_no_tool(question, given[question.id]) for question in compile_questions(given))
+    if not MIN_QUESTIONS <= len(questions) <= MAX_QUESTIONS:
+        raise ContractError(
+            f"a bundle has {len(questions)} questions; expected {MIN_QUESTIONS} to {MAX_QUESTIONS}"
+        )
+    text = f"Queries:\n{queries_text(document.get('state', ''))}\n\n{INSTRUCTION}"
     markers: list[int] = []
-    for index, question in enumerate(questions):
-        rendered = _with_no_tool(question, given[question.id])
-        text += ("\n\n" if index else "") + _question_text(rendered)
+    for question in questions:
+        text += f"\n\n{_question_text(question)}"
         markers.append(len(text))
-    return Bundle(f"{text}\n\n{CLOSING}", questions, tuple(markers))
+    text += f"\n\n{CLOSING}"
+    if len(text.encode()) > MAX_PROMPT_BYTES:
+        raise ContractError(f"the bundle's prompt exceeds {MAX_PROMPT_BYTES} bytes of text")
+    return Bundle(text, questions, tuple(markers))
 
 
 def queries_text(state: object) -> str:
-    """`{id}: messages` lines where the state (or its JSON text) holds `queries`; else the state itself."""
-    queries = _queries(state)
-    if queries is None:
-        return state_text(state)
-    return "\n".join(f"{name}: {_messages(query)}" for name, query in queries.items())
+    """`{id}: messages` lines where the state (or its JSON text) holds queries; else the state, JSON compacted.
+
+    A state string that holds queries is read strictly, like every JSON that is rendered piece by piece.
+    """
+    given = _parsed(state) if isinstance(state, str) else state
+    if not _has_queries(given):
+        return _plain(given)
+    strict: Any = strict_json.loads(state, "the state") if isinstance(state, str) else state
+    return "\n".join(f"{name}: {_messages(query)}" for name, query in strict["queries"].items())
 
 
-def _queries(state: object) -> Mapping[str, Any] | None:
-    if isinstance(state, str):
-        try:
-            state = json.loads(state)
-        except (ValueError, RecursionError):
-            return None
+def _parsed(state: str) -> object:
+    try:
+        return json.loads(state)
+    except json.JSONDecodeError:
+        return state
+    except (ValueError, RecursionError) as error:  # an integer or a nesting beyond what Python reads
+        raise ContractError(f"the state is JSON that cannot be read: {error}") from error
+
+
+def _has_queries(state: object) -> bool:
     queries = state.get("queries") if isinstance(state, Mapping) else None
-    return queries if isinstance(queries, Mapping) and queries else None
+    return isinstance(queries, Mapping) and bool(queries)
+
+
+def _plain(state: object) -> str:
+    """`state_text` of a state that was parsed leniently, so that nesting and escapes are not yet checked."""
+    try:
+        text = state_text(state)
+        text.encode()
+    except RecursionError as error:
+        raise ContractError(f"the state is JSON that cannot be written: {error}") from error
+    except UnicodeEncodeError as error:
+        raise ContractError(f"the state has a lone surrogate: {error}") from error
+    return text
 
 
 def _messages(query: object) -> str:
-    messages = query.get("messages") if isinstance(query, Mapping) else None
-    if not isinstance(messages, list):
-        raise ContractError(f"a query is {kind_of(query)} without a list of messages; expected one")
-    contents = (flatten(message.get("content")) for message in messages if isinstance(message, Mapping))
-    return " ".join(content for content in contents if content)
+    if not isinstance(query, list):
+        return flatten(str(query))
+    return " ".join(
+        flatten(str(message.get("content", "") if isinstance(message, Mapping) else message))
+        for message in query
+    )
 
 
 def _question_text(question: Question) -> str:
-    stock = STOCK.fullmatch(question.instructions)
-    said = "" if stock and stock[1] == question.id else question.instructions
-    heading = f"{question.id}: {said}".rstrip()
-    return f"{heading}\n{candidate_lines(question.candidates)}\nAnswer {question.id}:"
+    said = "" if STOCK.fullmatch(question.instructions) else f" {question.instructions}"
+    return f"{question.id}:{said}\n{candidate_lines(question.candidates)}\nAnswer {question.id}:"
 
 
 def _with_no_tool(question: Question, given: Mapping[str, Any]) -> Question:
@@ -91,9 +117,10 @@ def _with_no_tool(question: Question, given: Mapping[str, Any]) -> Question:
         return question
     criteria: Mapping[str, Any] = given["criteria"]
     candidates = tuple(
-        Candidate(item.id, NO_TOOL) if _is_no_tool(criteria[item.id]) else item for item in question.candidates
+        Candidate(item.id, NO_TOOL) if _is_no_tool(criteria[item.id]) else item
+        for item in question.candidates
     )
-    return Question(question.id, question.type, question.instructions, candidates)
+    return replace(question, candidates=candidates)
 
 
 def _is_no_tool(criterion: object) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import io
-import warnings
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -40,38 +39,41 @@ def decode_image(item: object, where: str = "image") -> Image:
     """Decode one entry of a request's `images`. Raises ContractError naming `where`."""
     data = _bytes_of(item, where)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of what the limit below refuses
-            return _decode(data, where)
+        return _decode(data, where)
     except ContractError:
         raise
+    except UnidentifiedImageError as error:
+        raise ContractError(
+            f"{where} holds no image that can be read; expected the bytes of a PNG, JPEG or WebP file"
+        ) from error
+    except PillowImage.DecompressionBombError as error:
+        raise ContractError(f"{where} has far more pixels than the {MAX_PIXELS} that are allowed") from error
     except Exception as error:  # Pillow's decoders raise many kinds; all of them mean the bytes are unusable
-        raise ContractError(f"{where} cannot be decoded: {error}") from error
+        raise ContractError(f"{where} is damaged or incomplete and cannot be decoded: {error}") from error
 
 
 def _decode(data: bytes, where: str) -> Image:
-    try:
-        # Open with every decoder, then look: what Pillow calls by another name (MPO, say) is another format.
-        opened = PillowImage.open(io.BytesIO(data))
-    except UnidentifiedImageError as error:
-        raise ContractError(f"{where} is not an image; expected PNG, JPEG or WebP bytes") from error
-    with opened:
+    # No other decoder sees the bytes, so a stranger's TIFF or EPS is not even opened.
+    with PillowImage.open(io.BytesIO(data), formats=FORMATS) as opened:
+        # The JPEG decoder itself reports files of several pictures as MPO, which the official server refuses.
         if opened.format not in FORMATS:
-            raise ContractError(f"{where} is a {opened.format} file; expected PNG, JPEG or WebP")
+            raise ContractError(f"{where} is a file of format {opened.format}; expected PNG, JPEG or WebP")
         width, height = opened.size
         if width * height > MAX_PIXELS:
-            raise ContractError(f"{where} is {width}x{height}, {width * height} pixels; at most {MAX_PIXELS} are allowed")
+            raise ContractError(
+                f"{where} is {width}x{height}, {width * height} pixels; at most {MAX_PIXELS} are allowed"
+            )
         if max(width, height) > MAX_ASPECT * min(width, height):
-            raise ContractError(f"{where} is {width}x{height}; the longer side may be at most {MAX_ASPECT} times the other")
+            raise ContractError(
+                f"{where} is {width}x{height}; the longer side may be at most {MAX_ASPECT} times the other"
+            )
         rgb = opened.convert("RGB").tobytes()
-    return Image(width, height, rgb, cast('Literal["PNG", "JPEG", "WEBP"]', opened.format))
+        return Image(width, height, rgb, cast('Literal["PNG", "JPEG", "WEBP"]', opened.format))
 
 
 def _bytes_of(item: object, where: str) -> bytes:
     if not isinstance(item, str):
-        raise ContractError(
-            f"{where} is {type(item).__name__}; expected a base64 string or a data URL", error="TypeError"
-        )
+        raise ContractError(f"{where} is not a string; expected base64 or a data:...;base64, URL")
     text = item
     if text.startswith("data:"):
         head, comma, text = text.partition(",")
@@ -82,5 +84,5 @@ def _bytes_of(item: object, where: str) -> bytes:
     except (binascii.Error, ValueError) as error:
         raise ContractError(f"{where} is not valid base64: {error}") from error
     if not data:
-        raise ContractError(f"{where} is empty")
+        raise ContractError(f"{where} is empty; expected the bytes of a PNG, JPEG or WebP file")
     return data

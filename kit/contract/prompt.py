@@ -45,9 +45,9 @@ class Question:
     candidates: tuple[Candidate, ...]
 
 
-def flatten(value: object) -> str:
-    """Every run of whitespace as one space, ends stripped; None is empty, anything else goes through str()."""
-    return "" if value is None else re.sub(r"\s+", " ", str(value)).strip()
+def flatten(text: str | None) -> str:
+    """Every run of whitespace as one space, ends stripped; None is empty."""
+    return re.sub(r"\s+", " ", text or "").strip()
 
 
 def state_text(state: object) -> str:
@@ -81,20 +81,21 @@ def choice_text(criterion: object, where: str) -> str:
     text = description(criterion)
     action = criterion.get("action") if isinstance(criterion, Mapping) else None
     if isinstance(action, Mapping) and "tool_name" in action:
+        where = f"{where}: the tool in its description"
         tool = _tool(text, where)
         if tool is not None:
-            return tool_line(tool)
+            return tool_line(tool, where)
     return flatten(text)
 
 
-def tool_line(tool: Mapping[str, Any]) -> str:
-    """`name — description | params: a*, b=metric`, leaving out what is empty."""
-    line = flatten(tool["name"])
-    summary = flatten(tool.get("description"))
+def tool_line(tool: Mapping[str, Any], where: str = "tool") -> str:
+    """`name — description | params: a*, b=metric`, leaving out what is empty. Raises ContractError."""
+    line = flatten(str(tool["name"]))
+    summary = flatten(str(tool.get("description", "")))
     if summary:
         line += f" — {summary}"
     parameters = tool.get("parameters")
-    shown = _parameters(parameters) if isinstance(parameters, Mapping) else []
+    shown = _parameters(parameters, where) if isinstance(parameters, Mapping) else []
     if shown:
         line += f" | params: {', '.join(shown)}"
     return line
@@ -110,25 +111,32 @@ def _tool(text: str, where: str) -> dict[str, Any] | None:
     except json.JSONDecodeError:
         return None
     except (ValueError, RecursionError) as error:  # an integer or a nesting beyond what Python reads
-        raise ContractError(f"{where}: the tool description is JSON that cannot be read: {error}") from error
+        raise ContractError(f"{where} is JSON that cannot be read: {error}") from error
     if not isinstance(probed, dict) or "name" not in probed:
         return None
-    strict: dict[str, Any] = strict_json.loads(text, f"{where}: the tool description")
+    strict: dict[str, Any] = strict_json.loads(text, where)
     return strict
 
 
-def _parameters(parameters: Mapping[str, Any]) -> list[str]:
+def _parameters(parameters: Mapping[str, Any], where: str) -> list[str]:
     required = parameters.get("required")
-    starred = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+    names = required if isinstance(required, list) else []
+    if any(isinstance(name, (dict, list)) for name in names):
+        # The official server refuses it by accident, looking the names up in a set; refused is refused.
+        raise ContractError(
+            f"{where}: parameters.required holds an object or a list; expected names", error="TypeError"
+        )
     inner = parameters.get("properties")
     properties = inner if isinstance(inner, Mapping) else parameters
     return [
-        f"{name}{'*' if name in starred else ''}{_default(spec)}"
+        name + (_mark(spec, name in names) if isinstance(spec, Mapping) else "")
         for name, spec in properties.items()
         if name not in STRUCTURE_KEYS or isinstance(spec, Mapping)
     ]
 
 
-def _default(spec: object) -> str:
-    value = spec.get("default") if isinstance(spec, Mapping) else None
-    return "" if value is None or value == "" else f"={flatten(value)[:MAX_DEFAULT]}"
+def _mark(spec: Mapping[str, Any], required: bool) -> str:
+    """What follows a parameter's name: a star, a default."""
+    default = spec.get("default")
+    shown = "" if default is None or default == "" else f"={flatten(str(default))[:MAX_DEFAULT]}"
+    return ("*" if required else "") + shown

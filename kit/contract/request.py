@@ -47,13 +47,19 @@ class Request:
 def parse_request(body: bytes, model_names: Sequence[str]) -> Request:
     """Check and compile a request body; `model_names` are the values `model` may have.
 
+    Unknown keys are ignored, as the official server ignores them. `model` may be absent or null.
+
     Raises ContractError (status 413 for the body size, 422 for everything else).
     """
     if len(body) > MAX_BODY_BYTES:
-        raise ContractError(f"request body is {len(body)} bytes; at most {MAX_BODY_BYTES} are allowed", status=413)
+        raise ContractError(
+            f"request body is {len(body)} bytes; at most {MAX_BODY_BYTES} are allowed", status=413
+        )
+    if not body:
+        raise ContractError("request body is empty; expected a JSON object")
     document = strict_json.loads(body)
     if not isinstance(document, dict):
-        raise ContractError(f"request body is {kind_of(document)}; expected an object", error="TypeError")
+        raise ContractError(f"request body is {kind_of(document)}; expected an object")
     _check_model(document.get("model"), model_names)
     state = state_text(document.get("state", ""))
     questions = compile_questions(document.get("questions"))
@@ -64,7 +70,7 @@ def parse_request(body: bytes, model_names: Sequence[str]) -> Request:
 def compile_questions(questions: object) -> tuple[Question, ...]:
     """Every question of a request, in order. Raises ContractError naming the question."""
     if not isinstance(questions, Mapping):
-        raise ContractError(f"questions is {kind_of(questions)}; expected an object of questions", error="TypeError")
+        raise ContractError(f"questions is {kind_of(questions)}; expected an object of questions")
     if not 1 <= len(questions) <= MAX_QUESTIONS:
         raise ContractError(f"questions has {len(questions)} entries; expected 1 to {MAX_QUESTIONS}")
     return tuple(_question(name, question) for name, question in questions.items())
@@ -81,7 +87,7 @@ def kind_of(value: object) -> str:
 def _question(name: str, question: object) -> Question:
     where = f"question {name[:40]!r}"
     if not isinstance(question, Mapping):
-        raise ContractError(f"{where} is {kind_of(question)}; expected an object", error="TypeError")
+        raise ContractError(f"{where} is {kind_of(question)}; expected an object")
     kind = question.get("type", "choice")
     compilers: dict[QuestionType, Callable[[Any, str], tuple[Candidate, ...]]] = {
         "choice": _choice, "score": _score, "noul": _noul,
@@ -95,7 +101,7 @@ def _question(name: str, question: object) -> Question:
 
 def _choice(criteria: object, where: str) -> tuple[Candidate, ...]:
     if not isinstance(criteria, Mapping):
-        raise ContractError(f"{where}: criteria is {kind_of(criteria)}; a choice needs an object", error="TypeError")
+        raise ContractError(f"{where}: criteria is {kind_of(criteria)}; a choice needs an object")
     _check_count(len(criteria), where)
     return tuple(
         Candidate(name, choice_text(criterion, f"{where}, candidate {name[:40]!r}"))
@@ -105,7 +111,7 @@ def _choice(criteria: object, where: str) -> tuple[Candidate, ...]:
 
 def _score(criteria: object, where: str) -> tuple[Candidate, ...]:
     if not isinstance(criteria, list):
-        raise ContractError(f"{where}: criteria is {kind_of(criteria)}; a score needs a list", error="TypeError")
+        raise ContractError(f"{where}: criteria is {kind_of(criteria)}; a score needs a list")
     _check_count(len(criteria), where)
     return tuple(
         Candidate(str(level), flatten(description(criterion) or f"level {level}"))
@@ -130,7 +136,7 @@ def _check_model(model: object, names: Sequence[str]) -> None:
     if model is None:
         return
     if not isinstance(model, str):
-        raise ContractError(f"model is {kind_of(model)}; expected a string", error="TypeError")
+        raise ContractError(f"model is {kind_of(model)}; expected a string")
     if model not in names:
         raise ContractError(f"model is {model[:60]!r}; this server answers as {', '.join(names)}")
 
@@ -147,7 +153,7 @@ def _images(images: object) -> tuple[Image, ...]:
     if images is None:
         return ()
     if not isinstance(images, list):
-        raise ContractError(f"images is {kind_of(images)}; expected a list", error="TypeError")
+        raise ContractError(f"images is {kind_of(images)}; expected a list")
     if len(images) > MAX_IMAGES:
         raise ContractError(f"images has {len(images)} entries; at most {MAX_IMAGES} are allowed")
     return tuple(decode_image(item, f"image {index}") for index, item in enumerate(images))

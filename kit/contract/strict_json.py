@@ -1,7 +1,7 @@
 """JSON read strictly, so that two readers cannot understand one body differently.
 
-Covers: UTF-8, duplicate keys at any depth, NaN and Infinity, floats that overflow, lone surrogates, nesting
-over 126 containers, integers too long for Python to print. Does not cover: what the document means.
+Covers: the encoding, duplicate keys at any depth, NaN and Infinity, floats that overflow, lone surrogates,
+nesting over 126 containers, integers too long for Python to print. Does not cover: what the document means.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Any, NoReturn
 from kit.contract.errors import ContractError
 
 MAX_DEPTH = 126
-# Python refuses to print longer integers; such a number could be read but never put into a prompt.
+# Python reads and prints integers up to this length only (a defence against quadratic conversion).
 MAX_INTEGER_DIGITS = sys.int_info.default_max_str_digits
 
 
 def loads(text: str | bytes, where: str = "request body") -> Any:
-    """Parse one JSON document. Raises ContractError naming `where` and the rule that was broken."""
+    """Parse one JSON document. Bytes may be UTF-8, UTF-16 or UTF-32, as `json.loads` detects them.
+
+    Raises ContractError naming `where` and the rule that was broken, and nothing else.
+    """
     decoded = _decode(text, where) if isinstance(text, bytes) else text
-    _check_depth(decoded, where)
     reader = _Reader(where)
     try:
         value = json.loads(
@@ -33,7 +35,9 @@ def loads(text: str | bytes, where: str = "request body") -> Any:
         )
     except json.JSONDecodeError as error:
         raise ContractError(f"{where} is not valid JSON: {error.msg} at character {error.pos}") from error
-    _check_surrogates(value, where)
+    except RecursionError as error:
+        raise _too_deep(where) from error
+    _check_depth_and_strings(value, where)
     return value
 
 
@@ -46,9 +50,9 @@ class _Reader:
     def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise ContractError(f"{self.where} has the key {_short(twice)} twice in one object; keys must be distinct")
+            raise ContractError(
+                f"{self.where} has the key {_short(_repeated(pairs))} twice in one object; keys must be distinct"
+            )
         return result
 
     def constant(self, name: str) -> NoReturn:
@@ -61,69 +65,71 @@ class _Reader:
         return value
 
     def integer(self, text: str) -> int:
-        if len(text) > MAX_INTEGER_DIGITS:
+        digits = len(text.removeprefix("-"))
+        # The process may have been given a smaller limit; 0 means it has none.
+        limit = min(MAX_INTEGER_DIGITS, sys.get_int_max_str_digits() or MAX_INTEGER_DIGITS)
+        if digits > limit:
             raise ContractError(
-                f"{self.where} has an integer of {len(text)} characters; at most {MAX_INTEGER_DIGITS} are allowed"
+                f"{self.where} has an integer of {digits} digits; at most {limit} are allowed"
             )
         return int(text)
 
 
+def _repeated(pairs: list[tuple[str, Any]]) -> str:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            break
+        seen.add(key)
+    return key
+
+
 def _decode(data: bytes, where: str) -> str:
+    encoding = json.detect_encoding(data)
     try:
-        return data.decode("utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ContractError(f"{where} is not valid UTF-8 at byte {error.start}") from error
+        name = encoding.removesuffix("-sig").upper()
+        raise ContractError(
+            f"{where} is not valid {name} at byte {error.start}; send JSON as UTF-8"
+        ) from error
 
 
-def _check_depth(text: str, where: str) -> None:
-    """Count brackets outside strings before parsing, so that the parser's own recursion limit is never met."""
-    depth = position = 0
-    end = len(text)
-    while position < end:
-        character = text[position]
-        if character == '"':
-            position = _end_of_string(text, position + 1)
-        elif character in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise ContractError(f"{where} is nested deeper than {MAX_DEPTH} containers")
-        elif character in "]}":
-            depth -= 1
-        position += 1
+def _check_depth_and_strings(value: Any, where: str) -> None:
+    """Walk the document level by level: containers may not go on below MAX_DEPTH, strings must be Unicode."""
+    level, depth = [value], 0
+    while level:
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, str):
+                _check_string(item, where)
+            elif isinstance(item, (dict, list)):
+                if depth == MAX_DEPTH:
+                    raise _too_deep(where)
+                below.extend(item)  # a list's items, or a dict's keys
+                if isinstance(item, dict):
+                    below.extend(item.values())
+        level, depth = below, depth + 1
 
 
-def _end_of_string(text: str, position: int) -> int:
-    """Index of the closing quote of a string whose content begins at `position` (or the end of the text)."""
-    while True:
-        quote = text.find('"', position)
-        if quote < 0:
-            return len(text)
-        backslashes = 0
-        while text[quote - 1 - backslashes] == "\\":
-            backslashes += 1
-        if backslashes % 2 == 0:
-            return quote
-        position = quote + 1
+def _check_string(text: str, where: str) -> None:
+    # Decoded text has no surrogates of its own: only an escape such as \ud800 can bring one in.
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise ContractError(
+            f"{where} has the lone surrogate U+{code:04X} in a string; surrogates must come in pairs"
+        ) from error
 
 
-def _check_surrogates(value: Any, where: str) -> None:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            try:
-                item.encode("utf-8")
-            except UnicodeEncodeError as error:
-                raise ContractError(
-                    f"{where} has the lone surrogate U+{ord(item[error.start]):04X} in a string"
-                ) from error
-        elif isinstance(item, dict):
-            stack.extend(item)
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
+def _too_deep(where: str) -> ContractError:
+    return ContractError(
+        f"{where} is nested too deep; at most {MAX_DEPTH} objects and lists inside each other are allowed"
+    )
 
 
 def _short(text: str) -> str:
-    shown = text if len(text) <= 40 else text[:37] + "..."
-    return repr(shown)
+    return repr(text if len(text) <= 40 else text[:37] + "...")
