@@ -466,11 +466,11 @@ def write_run(
         plant.used = used_temperature
     for engine in engines:
         _EngineWriter(path, engine, profile, plant).write(planned_exchanges(protocol, profile, engine))
-    _write_facts(path, profile, protocol.sha256)
+    write_facts(path, profile, protocol.sha256)
     return profile
 
 
-def _write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
+def write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
     head = b"".join(bf16_bytes(row) for row in HEAD)
     (path / "records" / "label_head.bin").write_bytes(head)
     source = b'"""A made-up source file."""\n'
