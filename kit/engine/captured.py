@@ -1,0 +1,160 @@
+"""The two forwards of a request, run through the graph caches: static buffers, uploads, capture, replay.
+
+Covers: the scratch that language forwards read from, the buffers each vision entry owns, what happens on a
+miss (eager result first, then a recording whose first replay must equal it bit for bit), and failures that
+fall back to eager and are logged. Uploads happen outside every recording.
+Does not cover: the policy (`kit.engine.graph_cache`), how work is recorded (`kit.engine.capture`), or what
+surrounds a forward: embeddings, image rows, rotary tables, label head (`kit.engine.native`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from kit.engine.base import Counters, Event, Grid
+from kit.engine.capture import Backend, Recording
+from kit.engine.graph_cache import CaptureError, GraphCaches, language_key, vision_key
+
+if TYPE_CHECKING:
+    from kit.model.language import Language
+    from kit.model.vision import Vision, VisionTables
+    from kit.profile import Graph
+
+log = logging.getLogger(__name__)
+
+
+class Scratch:
+    """Static inputs of every language forward up to `capacity` tokens: embeddings [C, H], cos and sin [C, R].
+
+    Filled with NaN, so that a row read before it was written shows in the answer.
+    """
+
+    def __init__(self, capacity: int, hidden: int, rotary: int, dtype: torch.dtype, device: torch.device) -> None:
+        self.capacity = capacity
+        self._buffers = tuple(
+            torch.full((capacity, width), float("nan"), dtype=dtype, device=device) for width in (hidden, rotary, rotary)
+        )
+
+    def views(self, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The first `tokens` rows of each buffer; the same memory for every length."""
+        embeddings, cos, sin = (buffer[:tokens] for buffer in self._buffers)
+        return embeddings, cos, sin
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a cache keeps: a recording, and the static inputs that only it reads (vision)."""
+
+    recording: Recording
+    pixels: Tensor | None = None
+    tables: VisionTables | None = None
+
+    def release(self) -> None:
+        """The recording first: it points into the buffers."""
+        self.recording.close()
+
+
+class CapturedForwards:
+    """`language` and `vision` with the meaning of the eager forwards, and an event for what each one did.
+
+    Results may be overwritten by the next replay of the same entry.
+    """
+
+    def __init__(self, graph: Graph, backend: Backend, language: Language, vision: Vision) -> None:
+        self.backend = backend
+        self._language, self._vision = language, vision
+        self._caches: GraphCaches[Entry] = GraphCaches(graph, Entry.release)
+        self._scratch: Scratch | None = None
+
+    def language(
+        self, cache: Literal["text", "multimodal"], embeddings: Tensor, cos: Tensor, sin: Tensor
+    ) -> tuple[Tensor, Event]:
+        """embeddings [T, H], cos and sin [T, R] -> (hidden row [1, H], event)."""
+        views = self._room_for(embeddings, cos)
+        for view, fresh in zip(views, (embeddings, cos, sin), strict=True):
+            view.copy_(fresh)
+        key = language_key(cache, embeddings.shape[0])
+
+        def forward() -> Tensor:
+            return self._language.forward(*views)
+
+        def capture(result: Tensor) -> tuple[Entry, int]:
+            recording = self._record(key, forward, result)
+            return Entry(recording), recording.bytes
+
+        return self._caches[cache].forward(
+            key, eager=forward, capture=capture, replay=lambda entry: entry.recording.replay()
+        )
+
+    def vision(self, grids: tuple[Grid, ...], pixels: Tensor, tables: VisionTables) -> tuple[Tensor, Event]:
+        """pixels [N, 1536] in the model's dtype, tables of `grids` -> (features [N / 4, H], event)."""
+        key = vision_key(grids)
+
+        def capture(result: Tensor) -> tuple[Entry, int]:
+            buffer = pixels.clone()
+            recording = self._record(key, lambda: self._vision.forward(buffer, tables), result)
+            owned = (buffer, tables.corners, tables.weights, tables.cos, tables.sin)
+            return Entry(recording, buffer, tables), recording.bytes + sum(tensor.nbytes for tensor in owned)
+
+        def replay(entry: Entry) -> Tensor:
+            assert entry.pixels is not None
+            entry.pixels.copy_(pixels)
+            return entry.recording.replay()
+
+        return self._caches["vision"].forward(
+            key, eager=lambda: self._vision.forward(pixels, tables), capture=capture, replay=replay
+        )
+
+    def counters(self) -> Counters:
+        """Counters of the three caches."""
+        return self._caches.counters()
+
+    def close(self) -> None:
+        """Free recordings, then the buffers they read, then what recordings shared."""
+        self._caches.close()
+        self._scratch = None
+        self.backend.close()
+
+    def _room_for(self, embeddings: Tensor, cos: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        tokens, hidden = embeddings.shape
+        grown = self._caches.reserve(tokens)
+        if grown:
+            self._scratch = None  # before the larger one is allocated; no entry reads it any more
+        if self._scratch is None:
+            capacity, rotary = self._caches.capacity, cos.shape[1]
+            self._scratch = Scratch(capacity, hidden, rotary, embeddings.dtype, embeddings.device)
+        return self._scratch.views(tokens)
+
+    def _record(self, key: str, forward: Callable[[], Tensor], expected: Tensor) -> Recording:
+        """A recording of `forward` that has been replayed once and gave `expected`, bit for bit."""
+        try:
+            recording = self.backend.record(forward)
+            _check_first_replay(recording, expected)
+        except CaptureError as error:
+            log.warning("capture of %s failed, this shape runs eagerly from now on: %s", key, error)
+            raise
+        return recording
+
+
+def _check_first_replay(recording: Recording, expected: Tensor) -> None:
+    try:
+        equal = same_bits(recording.replay(), expected)
+    except Exception as error:
+        recording.close()
+        raise CaptureError(f"first replay failed: {type(error).__name__}: {error}") from error
+    if not equal:
+        recording.close()
+        raise CaptureError("first replay differs from the eager result")
+
+
+def same_bits(a: Tensor, b: Tensor) -> bool:
+    """Equal shape, dtype and bits; unlike `==`, NaN equals the same NaN and 0.0 does not equal -0.0."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
