@@ -57,13 +57,21 @@ class NativeEngine:
         self.language = Language(self.config.text, weights, adapter, self.ops)
         self.vision = Vision(self.config.vision, weights, self.ops)
         text, embedding = self.config.text, self.language.embedding
-        head = embedding if self.config.tied_head else weights.take("lm_head.weight", text.vocab_size, text.hidden_size)
+        head = (
+            embedding
+            if self.config.tied_head
+            else weights.take("lm_head.weight", text.vocab_size, text.hidden_size)
+        )
         weights.finish()
         adapter.finish()
         self.head = LabelHead(head, self.preparer.tokenizer.label_ids)
         self.rotary = TextRotary(text, self.dtype, self.device)
         self.vision_tables = lru_cache(maxsize=GRID_LISTS)(self.vision.tables)
-        self._loaded = {"converted_tensors": weights.converted, "lora_tensors": adapter.tensors, "lora_rank": adapter.rank}
+        self._loaded = {
+            "converted_tensors": weights.converted,
+            "lora_tensors": adapter.tensors,
+            "lora_rank": adapter.rank,
+        }
         self._choose_head_rows()
 
     def _choose_head_rows(self) -> None:
@@ -84,7 +92,9 @@ class NativeEngine:
         """embeddings [T, H], cos and sin [T, R] -> (last row after the final norm [1, H], what the cache did)."""
         return self.language.forward(embeddings, cos, sin), Event()
 
-    def run_vision(self, grids: tuple[Grid, ...], pixels: Tensor, tables: VisionTables) -> tuple[Tensor, Event]:
+    def run_vision(
+        self, grids: tuple[Grid, ...], pixels: Tensor, tables: VisionTables
+    ) -> tuple[Tensor, Event]:
         """pixels [N, 1536] in the model's dtype, tables of `grids` -> (features [N / 4, H], what the cache did)."""
         return self.vision.forward(pixels, tables), Event()
 
@@ -148,7 +158,12 @@ class NativeEngine:
             "device": self.profile.runtime.device,
             "ops": self.ops.describe(),
             "label_head": self.head.describe(),
-            "adapter": {"merged": False, "dtype": "float32", "tensors": self._loaded["lora_tensors"], "rank": self._loaded["lora_rank"]},
+            "adapter": {
+                "merged": False,
+                "dtype": "float32",
+                "tensors": self._loaded["lora_tensors"],
+                "rank": self._loaded["lora_rank"],
+            },
             "converted_tensors": self._loaded["converted_tensors"],
             "versions": {"torch": torch.__version__},
         }

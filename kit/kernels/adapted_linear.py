@@ -10,7 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def adapted_linear(x: Tensor, x_wide: Tensor, weight: Tensor, down: Tensor, up: Tensor, scale: float) -> Tensor:
+def adapted_linear(
+    x: Tensor, x_wide: Tensor, weight: Tensor, down: Tensor, up: Tensor, scale: float
+) -> Tensor:
     """x [T, K] and weight [N, K] in the model's dtype; down [R, K], up [N, R] in FP32 -> [T, N] like x.
 
     x_wide is x in the dtype of `down`, made once by the caller for all projections that share x.

@@ -37,7 +37,9 @@ def delta_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor) -> Tens
     group = value_heads // k.shape[1]
     padding = -tokens % CHUNK
     q = _l2_normalised(_heads_first(q, group)) * q.shape[-1] ** -0.5
-    q, k, wide_v = (_chunked(x, padding) for x in (q, _l2_normalised(_heads_first(k, group)), _heads_first(v, 1)))
+    q, k, wide_v = (
+        _chunked(x, padding) for x in (q, _l2_normalised(_heads_first(k, group)), _heads_first(v, 1))
+    )
     rate = _chunked(_heads_first(beta.unsqueeze(-1), 1), padding)
     decay = F.pad(g.t().float(), (0, padding)).reshape(value_heads, -1, CHUNK).cumsum(-1)
 
@@ -100,7 +102,14 @@ def from_package() -> DeltaRule | None:
         if group > 1:
             q, k = q.repeat_interleave(group, dim=2), k.repeat_interleave(group, dim=2)
         out: Tensor = function(
-            q, k, v, g=g, beta=beta, initial_state=None, output_final_state=False, use_qk_l2norm_in_kernel=True
+            q,
+            k,
+            v,
+            g=g,
+            beta=beta,
+            initial_state=None,
+            output_final_state=False,
+            use_qk_l2norm_in_kernel=True,
         )[0]
         return out.squeeze(0)
 

@@ -94,7 +94,11 @@ def parse_config(data: Mapping[str, Any], source: str = "config.json") -> ModelC
     image_token = top.positive("image_token_id")
     tied = bool(data.get("tie_word_embeddings", False))
     if not top.problems and vision.out_hidden_size != text.hidden_size:
-        top.refuse("vision_config.out_hidden_size", vision.out_hidden_size, f"text_config.hidden_size {text.hidden_size}")
+        top.refuse(
+            "vision_config.out_hidden_size",
+            vision.out_hidden_size,
+            f"text_config.hidden_size {text.hidden_size}",
+        )
     if top.problems:
         listed = "\n".join(f"  {problem}" for problem in top.problems)
         raise ConfigError(f"{source}: the native forward does not implement this model:\n{listed}")
@@ -152,7 +156,10 @@ def _text(table: _Table) -> TextConfig:
     table.must_be("num_experts", 0, None, default=0)
     heads, keys = table.positive("num_attention_heads"), table.positive("num_key_value_heads")
     table.divides("num_attention_heads", heads, keys, "num_key_value_heads")
-    values, linear_keys = table.positive("linear_num_value_heads", 32), table.positive("linear_num_key_heads", 16)
+    values, linear_keys = (
+        table.positive("linear_num_value_heads", 32),
+        table.positive("linear_num_key_heads", 16),
+    )
     table.divides("linear_num_value_heads", values, linear_keys, "linear_num_key_heads")
     head_dim, positions = table.positive("head_dim", 256), table.positive("max_position_embeddings", 32768)
     if positions > MAX_POSITIONS:

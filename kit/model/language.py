@@ -54,7 +54,9 @@ class DeltaMixer:
             beta,
         )
         rows = (-1, config.linear_value_head_dim)
-        core = ops.gated_rms_norm(core.view(rows), z.view(rows), self.norm, config.rms_norm_eps).view(tokens, -1)
+        core = ops.gated_rms_norm(core.view(rows), z.view(rows), self.norm, config.rms_norm_eps).view(
+            tokens, -1
+        )
         return self.out.forward(ops, core, widened(core, (self.out,)))
 
 
@@ -117,7 +119,9 @@ class Language:
     def __init__(self, config: TextConfig, weights: Weights, adapter: Adapter, ops: Ops) -> None:
         self.config, self.ops = config, ops
         self.embedding = weights.take(f"{PREFIX}.embed_tokens.weight", config.vocab_size, config.hidden_size)
-        self.layers = tuple(_layer(config, weights, adapter, index) for index in range(len(config.layer_types)))
+        self.layers = tuple(
+            _layer(config, weights, adapter, index) for index in range(len(config.layer_types))
+        )
         self.norm = weights.take(f"{PREFIX}.norm.weight", config.hidden_size)
 
     def forward(self, embeddings: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -130,7 +134,9 @@ class Language:
         residual, x = embeddings, ops.rms_norm(embeddings, self.layers[0].mixer_norm, eps)
         following = (*(layer.mixer_norm for layer in self.layers[1:]), self.norm)
         for layer, next_norm in zip(self.layers, following, strict=True):
-            residual, x = ops.add_rms_norm(residual, layer.mixer.forward(ops, config, x, cos, sin), layer.mlp_norm, eps)
+            residual, x = ops.add_rms_norm(
+                residual, layer.mixer.forward(ops, config, x, cos, sin), layer.mlp_norm, eps
+            )
             residual, x = ops.add_rms_norm(residual, layer.mlp.forward(ops, x), next_norm, eps)
         return x[-1:]
 

@@ -74,7 +74,9 @@ def widened(x: Tensor, projections: Sequence[Projection]) -> Tensor | None:
 class Adapter:
     """The pairs of an adapter, handed out to the projections they belong to."""
 
-    def __init__(self, store: TensorStore, rank: int, alpha: float, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, store: TensorStore, rank: int, alpha: float, device: torch.device | str = "cpu"
+    ) -> None:
         self.rank, self.scale = rank, alpha / rank
         self.store = store
         self.tensors = 0
@@ -83,7 +85,9 @@ class Adapter:
         self._problems: list[str] = []
         for name in sorted(self._names):
             if store.shape_and_dtype(name)[1] != torch.float32:
-                self._problems.append(f"{name}: dtype {store.shape_and_dtype(name)[1]}, expected torch.float32")
+                self._problems.append(
+                    f"{name}: dtype {store.shape_and_dtype(name)[1]}, expected torch.float32"
+                )
 
     def project(self, weights: Weights, module: str, rows: int, columns: int) -> Projection:
         """The projection `module` (name without `.weight`): base weight [rows, columns] and its pair, if any."""
@@ -125,7 +129,7 @@ def parse_adapter_config(config: dict[str, Any], source: str = "adapter_config.j
     """(rank, alpha) of a plain LoRA. Raises AdapterError listing every option that is not implemented."""
     problems = []
     if config.get("peft_type") != "LORA":
-        problems.append(f"peft_type: found {json.dumps(config.get('peft_type'))}, expected \"LORA\"")
+        problems.append(f'peft_type: found {json.dumps(config.get("peft_type"))}, expected "LORA"')
     for key, allowed in OPTIONS.items():
         if config.get(key, allowed[0]) not in allowed:
             problems.append(f"{key}: found {json.dumps(config[key])}, expected {json.dumps(allowed[0])}")

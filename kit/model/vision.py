@@ -152,4 +152,6 @@ def _linear(weights: Weights, name: str, rows: int, columns: int) -> Affine:
 
 
 def _norm(weights: Weights, name: str, width: int) -> Affine:
-    return Affine(weights.take(f"{PREFIX}.{name}.weight", width), weights.take(f"{PREFIX}.{name}.bias", width))
+    return Affine(
+        weights.take(f"{PREFIX}.{name}.weight", width), weights.take(f"{PREFIX}.{name}.bias", width)
+    )

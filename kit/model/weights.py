@@ -85,7 +85,9 @@ def _index(folder: Path, stem: str) -> dict[str, str]:
     try:
         found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
     except (OSError, ValueError, KeyError) as error:
-        raise WeightError(f"{folder}: has neither {stem}.safetensors nor a readable index of shards: {error!r}") from error
+        raise WeightError(
+            f"{folder}: has neither {stem}.safetensors nor a readable index of shards: {error!r}"
+        ) from error
     return found
 
 
@@ -94,7 +96,9 @@ def _check_index(folder: Path, stem: str, present: set[str]) -> None:
         return
     absent = sorted(set(_index(folder, stem)) - present)
     if absent:
-        raise WeightError(f"{folder}: the index names {len(absent)} tensors no shard holds, first {absent[0]}")
+        raise WeightError(
+            f"{folder}: the index names {len(absent)} tensors no shard holds, first {absent[0]}"
+        )
 
 
 class Weights:
