@@ -20,5 +20,4 @@ def adapted_linear(
     base = F.linear(x, weight)
     delta = F.linear(F.linear(x_wide, down), up)
     delta *= scale
-    delta += base
-    return delta.to(base.dtype)
+    return (base + delta).to(base.dtype)

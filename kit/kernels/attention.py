@@ -28,6 +28,10 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
 
 def packed_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, lengths: tuple[int, ...]) -> Tensor:
     """q, k, v [heads, N, D], lengths of the images (sum N) -> [N, heads * D]; no image sees another."""
-    parts = zip(*(x.unsqueeze(0).split(lengths, dim=2) for x in (q, k, v)), strict=True)
-    outs = [F.scaled_dot_product_attention(*part, scale=scale).transpose(1, 2).flatten(2) for part in parts]
-    return (outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)).squeeze(0)
+    outs, start = [], 0
+    for length in lengths:
+        part = (x[:, start : start + length].unsqueeze(0) for x in (q, k, v))
+        out = F.scaled_dot_product_attention(*part, scale=scale)  # type: ignore[misc, arg-type]
+        outs.append(out.transpose(1, 2).reshape(length, -1))
+        start += length
+    return outs[0] if len(outs) == 1 else torch.cat(outs)

@@ -37,26 +37,23 @@ class DeltaMixer:
 
     def forward(self, ops: Ops, config: TextConfig, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """x [T, H] -> [T, H]; position reaches it through the order of the tokens only."""
-        tokens, width = x.shape[0], config.linear_key_head_dim
+        tokens, key_width, value_width = x.shape[0], config.linear_key_head_dim, config.linear_value_head_dim
         wide = widened(x, (self.qkv, self.z, self.b, self.a))
         mixed = ops.causal_conv(self.qkv.forward(ops, x, wide), self.conv)
         z = self.z.forward(ops, x, wide)
         g, beta = ops.delta_gates(
             self.a.forward(ops, x, wide), self.b.forward(ops, x, wide), self.a_log, self.dt_bias
         )
-        keys = config.linear_num_key_heads * width
-        q, k, v = mixed.split((keys, keys, mixed.shape[1] - 2 * keys), dim=-1)
+        keys = config.linear_num_key_heads * key_width
         core = ops.delta_rule(
-            q.unflatten(1, (-1, width)),
-            k.unflatten(1, (-1, width)),
-            v.unflatten(1, (-1, config.linear_value_head_dim)),
+            mixed[:, :keys].view(tokens, -1, key_width),
+            mixed[:, keys : 2 * keys].view(tokens, -1, key_width),
+            mixed[:, 2 * keys :].view(tokens, -1, value_width),
             g,
             beta,
-        )
-        rows = (-1, config.linear_value_head_dim)
-        core = ops.gated_rms_norm(core.view(rows), z.view(rows), self.norm, config.rms_norm_eps).view(
-            tokens, -1
-        )
+        ).view(-1, value_width)
+        core = ops.gated_rms_norm(core, z.view(-1, value_width), self.norm, config.rms_norm_eps)
+        core = core.view(tokens, -1)
         return self.out.forward(ops, core, widened(core, (self.out,)))
 
 
@@ -83,7 +80,7 @@ class AttentionMixer:
             sin,
             config.rms_norm_eps,
         )
-        v = self.v.forward(ops, x, wide).unflatten(1, (-1, config.head_dim))
+        v = self.v.forward(ops, x, wide).view(x.shape[0], -1, config.head_dim)
         core = ops.sigmoid_gate(ops.causal_attention(q, k, v, config.head_dim**-0.5), gate)
         return self.o.forward(ops, core, widened(core, (self.o,)))
 

@@ -16,7 +16,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32, "F64": torch.float64}
+from kit.checkpoint.shards import DTYPES
+
 UNUSED_PREFIXES = ("mtp.", "model.mtp.")  # the draft head of multi-token prediction: known, never read
 
 
