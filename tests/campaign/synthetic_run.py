@@ -26,7 +26,7 @@ from kit.campaign.refusals import PNG_BASE64
 from kit.profile import Profile, load_profile
 
 RUN_ID = "made-up-run"
-TEMPERATURE, MM_TEMPERATURE = 1.25, 1.5
+TEMPERATURE, MM_TEMPERATURE = 1.2345678901, 1.4321098765  # no simple ratio, as calibrated ones have
 HIDDEN = 16
 LABELS = 32
 GRID = [1, 16, 16]  # what a 32x32 image becomes: 64 tokens
