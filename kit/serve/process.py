@@ -41,7 +41,7 @@ Stopped = Literal["orderly", "killed"]
 
 
 class StartFailedError(RuntimeError):
-    """A server process did not become ready. exit_code is None when it had to be killed for taking too long."""
+    """A server process did not become ready. exit_code is None when it did not end by itself."""
 
     def __init__(self, name: str, reason: str, exit_code: int | None, log_tail: str) -> None:
         tail = log_tail.strip() or "(the log is empty)"
@@ -165,7 +165,8 @@ class OwnedProcess:
             raise StartFailedError(self.name, f"its command cannot be run ({line})", None, "") from line
         if line is None:
             self._exited.wait(STOP_SECONDS)  # its output ended, so it is on its way out
-            raise StartFailedError(self.name, f"exit code {self.returncode}", self.returncode, self.log_tail())
+            reason = "its output ended" if self.returncode is None else f"exit code {self.returncode}"
+            raise StartFailedError(self.name, reason, self.returncode, self.log_tail())
         self.start_seconds = time.monotonic() - started
         self.ready = line
 
@@ -190,24 +191,25 @@ class OwnedProcess:
         self._pid = process.pid
         if self._doomed:
             self._signal(signal.SIGKILL, group=True)
-        try:
-            self._read_stdout(process)
-        finally:
-            self._lines.put(None)
-            self._reap(process)
-            _live.discard(self)
-            self._exited.set()
+        # Read apart from waiting: something the child started may hold its output open after it is gone.
+        threading.Thread(target=self._read_stdout, args=(process,), name=f"read {self.name}", daemon=True).start()
+        self._reap(process)
+        _live.discard(self)
+        self._exited.set()
 
     def _read_stdout(self, process: subprocess.Popen[bytes]) -> None:
         """Pass on the ready line; everything else it prints belongs in the log."""
         assert process.stdout is not None
-        with process.stdout as lines, self.log.open("ab", buffering=0) as log:
-            for line in lines:
-                document = _ready_line(line)
-                if document is None:
-                    log.write(line)
-                else:
-                    self._lines.put(document)
+        try:
+            with process.stdout as lines, self.log.open("ab", buffering=0) as log:
+                for line in lines:
+                    document = _ready_line(line)
+                    if document is None:
+                        log.write(line)
+                    else:
+                        self._lines.put(document)
+        finally:
+            self._lines.put(None)
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
         """Wait for the end, then kill what it may have started.

@@ -45,7 +45,8 @@ class Recorder:
         if path is None:
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True)
             self._file = path.open("xb")
         except FileExistsError as error:
             raise RecordError(f"{path} exists: a record belongs to one worker; name another file") from error
