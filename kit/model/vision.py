@@ -80,17 +80,11 @@ class Vision:
         self.merger_norm = _norm(weights, "merger.norm", hidden)
         self.merger_fc1 = _linear(weights, "merger.linear_fc1", merged, merged)
         self.merger_fc2 = _linear(weights, "merger.linear_fc2", config.out_hidden_size, merged)
-        self._rotary = VisionRotary(config, weights.device)
         self._device = weights.device
 
     def tables(self, grids: tuple[Grid, ...]) -> VisionTables:
         """Everything `forward` needs to know about a grid list, on the model's device."""
-        merge = self.config.spatial_merge_size
-        places = torch.cat([_places(height, width, merge) for _, height, width in grids]).to(self._device)
-        sizes = torch.cat([torch.tensor([[h, w]]).expand(h * w, 2) for _, h, w in grids]).to(self._device)
-        corners, weights = _corners(places, sizes, self.config.grid_side)
-        cos, sin = self._rotary.tables(places)
-        return VisionTables(corners, weights, cos, sin, tuple(height * width for _, height, width in grids))
+        return vision_tables(self.config, grids, self._device)
 
     def forward(self, pixels: Tensor, tables: VisionTables) -> Tensor:
         """pixels [N, C * P * S * S] in the model's dtype -> features [N / 4, out_hidden_size]."""
@@ -109,6 +103,16 @@ class Vision:
             residual, x = ops.add_layer_norm(residual, mixed, norm.weight, norm.bias, EPS)
         merged = x.view(-1, config.hidden_size * config.spatial_merge_size**2)
         return self.merger_fc2.linear(ops, ops.gelu(self.merger_fc1.linear(ops, merged)))
+
+
+def vision_tables(config: VisionConfig, grids: tuple[Grid, ...], device: torch.device) -> VisionTables:
+    """The tables of a grid list: made on the device, as cos and sin of a GPU are not those of a CPU."""
+    merge = config.spatial_merge_size
+    places = torch.cat([_places(height, width, merge) for _, height, width in grids]).to(device)
+    sizes = torch.cat([torch.tensor([[h, w]]).expand(h * w, 2) for _, h, w in grids]).to(device)
+    corners, weights = _corners(places, sizes, config.grid_side)
+    cos, sin = VisionRotary(config, device).tables(places)
+    return VisionTables(corners, weights, cos, sin, tuple(height * width for _, height, width in grids))
 
 
 def _places(height: int, width: int, merge: int) -> Tensor:

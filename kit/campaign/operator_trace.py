@@ -1,0 +1,140 @@
+"""What the reference's own modules computed in one forward: inputs and outputs, for an operator to repeat.
+
+Covers: recording modules by hooks and a few module-level functions by a wrapper that calls the original,
+allocations filled with NaN while an operator under test runs, and counting the elements that differ.
+Does not cover: which op repeats which call (`kit.campaign.operator_checks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+FUNCTIONS = (  # of Transformers' model file; each is recorded the first time it is called
+    "torch_chunk_gated_delta_rule",
+    "causal_conv1d_fn",
+    "apply_rotary_pos_emb",
+    "apply_rotary_pos_emb_vision",
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: positional and named inputs, and what came out. Tensors are copies made at the time."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    output: Any
+
+    def input(self, index: int = 0) -> Tensor:
+        """A positional tensor input without its batch axis of one, where it has one."""
+        return unbatched(self.args[index])
+
+    def result(self) -> Tensor:
+        """The output without its batch axis of one, where it has one."""
+        return unbatched(self.output[0] if isinstance(self.output, tuple) else self.output)
+
+
+def unbatched(tensor: Tensor) -> Tensor:
+    """[1, T, ...] -> [T, ...]; two-axis tensors as they are."""
+    return tensor.squeeze(0) if tensor.ndim > 2 and tensor.shape[0] == 1 else tensor
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().clone()  # clone keeps the strides of dense tensors, which kernels may look at
+    if isinstance(value, tuple | list):
+        return tuple(_copied(item) for item in value)
+    return value
+
+
+@contextmanager
+def traced(modules: Mapping[str, Any]) -> Iterator[dict[str, Call]]:
+    """Record the first call of each named module and of each of FUNCTIONS while the block runs."""
+    from transformers.models.qwen3_5 import modeling_qwen3_5 as modeling
+
+    calls: dict[str, Call] = {}
+
+    def keep(name: str, label: str, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+        if name not in calls:
+            named = {key: _copied(value) for key, value in kwargs.items()}
+            calls[name] = Call(label, _copied(args), named, _copied(output))
+
+    def hook(name: str) -> Callable[..., None]:
+        def after(module: Any, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+            keep(name, f"{type(module).__module__}.{type(module).__qualname__}", args, kwargs, output)
+
+        return after
+
+    def wrapper(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            output = original(*args, **kwargs)
+            keep(name, f"{original.__module__}.{original.__qualname__}", args, kwargs, output)
+            return output
+
+        return call
+
+    with ExitStack() as stack:
+        for name, module in modules.items():
+            handle = module.register_forward_hook(hook(name), with_kwargs=True)
+            stack.callback(handle.remove)
+        for name in FUNCTIONS:
+            stack.enter_context(mock.patch.object(modeling, name, wrapper(name, getattr(modeling, name))))
+        yield calls
+
+
+class PoisonedAllocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Fill every uninitialised floating point buffer with NaN, so that reading unwritten memory shows."""
+
+    KINDS = (
+        "aten::empty",
+        "aten::empty_like",
+        "aten::empty_strided",
+        "aten::new_empty",
+        "aten::new_empty_strided",
+    )
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        output = func(*args, **(kwargs or {}))
+        if func._schema.name in self.KINDS and output.is_floating_point():
+            output.fill_(torch.nan)
+        return output
+
+
+def difference(op: str, against: str, pairs: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Any]:
+    """Count elements whose bits differ over all outputs of one op; a differing shape or dtype is all of them."""
+    elements = different = nan = 0
+    largest = 0.0
+    for ours, theirs in pairs:
+        elements += theirs.numel()
+        nan += int(ours.isnan().sum())
+        if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+            different += theirs.numel()
+            continue
+        different += int((_bits(ours) != _bits(theirs)).sum())
+        distance = (ours.double() - theirs.double()).abs().nan_to_num(nan=0.0)
+        largest = max(largest, float(distance.max()) if distance.numel() else 0.0)
+    shapes = " ".join(str(list(ours.shape)) for ours, _ in pairs)
+    return {
+        "op": op,
+        "against": against,
+        "shape": shapes,
+        "elements": elements,
+        "different": different,
+        "max_abs": largest,
+        "nan": nan,
+    }
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    """The same memory as integers, so that NaN equals itself and -0 differs from 0."""
+    kinds = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.contiguous().view(kinds[tensor.element_size()])
