@@ -1,0 +1,1 @@
+"""What a decision is: request, prompts, images and answers. Standard library and Pillow only."""

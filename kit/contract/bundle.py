@@ -61,8 +61,9 @@ def bundle_message(document: Mapping[str, Any]) -> Bundle:
 
 
 def queries_text(state: object) -> str:
-    """`{id}: messages` lines where the state (or its JSON text) holds queries; else the state, JSON compacted.
+    """`{id}: messages` lines where the state (or its JSON text) holds queries; else the state itself.
 
+    Without queries, JSON text is written anew in compact form, as the official code writes it.
     A state string that holds queries is read strictly, like every JSON that is rendered piece by piece.
     """
     given = _parsed(state) if isinstance(state, str) else state

@@ -120,16 +120,17 @@ def _tool(text: str, where: str) -> dict[str, Any] | None:
 
 def _parameters(parameters: Mapping[str, Any], where: str) -> list[str]:
     required = parameters.get("required")
-    names = required if isinstance(required, list) else []
-    if any(isinstance(name, (dict, list)) for name in names):
-        # The official server refuses it by accident, looking the names up in a set; refused is refused.
+    try:
+        starred = set(required) if isinstance(required, list) else set()
+    except TypeError as error:
+        # An object or a list stands where a name should: the official server refuses it here too.
         raise ContractError(
-            f"{where}: parameters.required holds an object or a list; expected names", error="TypeError"
-        )
+            f"{where}: parameters.required must hold names only: {error}", error="TypeError"
+        ) from error
     inner = parameters.get("properties")
     properties = inner if isinstance(inner, Mapping) else parameters
     return [
-        name + (_mark(spec, name in names) if isinstance(spec, Mapping) else "")
+        name + (_mark(spec, name in starred) if isinstance(spec, Mapping) else "")
         for name, spec in properties.items()
         if name not in STRUCTURE_KEYS or isinstance(spec, Mapping)
     ]

@@ -79,7 +79,8 @@ def compile_questions(questions: object) -> tuple[Question, ...]:
 def kind_of(value: object) -> str:
     """A JSON value's kind, in words."""
     names: dict[type, str] = {
-        dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number",
+        dict: "an object", list: "a list", str: "a string",
+        bool: "a boolean", int: "a number", float: "a number",
     }  # fmt: skip
     return "null or missing" if value is None else names[type(value)]
 

@@ -50,9 +50,8 @@ class _Reader:
     def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
-            raise ContractError(
-                f"{self.where} has the key {_short(_repeated(pairs))} twice in one object; keys must be distinct"
-            )
+            key = _short(_repeated(pairs))
+            raise ContractError(f"{self.where} has the key {key} twice in one object; keys must be distinct")
         return result
 
     def constant(self, name: str) -> NoReturn:
