@@ -1,0 +1,82 @@
+"""Figures: drawn from a run's own data, titled with what to see, and never failing on odd data."""
+
+from pathlib import Path
+
+import pytest
+
+from kit.campaign import figures
+from kit.campaign.drift import compute_drift
+from kit.campaign.reading import exchanges_frame, probabilities_frame, read_run
+from tests.campaign.synthetic_run import write_run
+from tests.campaign.test_drift import move
+
+
+@pytest.fixture(scope="module")
+def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    write_run(path := tmp_path_factory.mktemp("equal") / "run")
+    return path
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    write_run(path := tmp_path_factory.mktemp("moved") / "run", change=move("native", "text-pair", "z-known", 0.5))
+    return path
+
+
+def title(figure) -> str:
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    return figure.get_suptitle()
+
+
+def test_drift_says_that_there_is_none(equal: Path) -> None:
+    drift = compute_drift(equal)
+    assert title(figures.drift_per_question(drift)).endswith("no question drifts at all")
+    assert "frozen answers" in title(figures.drift_per_question(drift, "frozen"))
+
+
+def test_drift_says_how_much_and_how_many_are_over_the_gate(moved: Path) -> None:
+    text = title(figures.drift_per_question(compute_drift(moved)))
+    assert "largest drift 0." in text
+    assert text.endswith("1 over the gate")
+
+
+def test_missing_answers_are_in_the_title(equal: Path) -> None:
+    drift = compute_drift(equal)
+    missing = [{"engine": "native", "against": "fresh", "request": "x", "question": "y", "reason": "no answer"}]
+    assert title(figures.drift_per_question(drift | {"missing": missing})).endswith("1 answers are missing")
+
+
+def test_probabilities_of_every_other_engine_beside_the_reference(moved: Path) -> None:
+    figure = figures.probabilities(probabilities_frame(read_run(moved)))
+    assert "largest difference 0." in title(figure)
+    assert [axis.get_title(loc="left") for axis in figure.axes[:2]] == ["native: 23 candidates", "graph: 23 candidates"]
+
+
+def test_detectable_shift_names_the_sharpest_and_the_bluntest_question(equal: Path) -> None:
+    drift = compute_drift(equal)
+    steps = [r["detectable_steps"] for r in drift["rows"] if r["engine"] == "native" and r["detectable_steps"]]
+    assert f"from {min(steps)} to {max(steps)} BF16 steps" in title(figures.detectable_shift(drift))
+
+
+def test_a_ladder_shows_the_rungs_engines_stand_on() -> None:
+    reference, same, far = [6.0, 2.0, 0.25], [6.0, 2.0, 0.25], [6.0, 2.015625, 0.75]
+    assert "reference's rung" in title(figures.logit_ladder("a / b", ["x", "y", "z"], reference, {"graph": same}))
+    assert "largest change 256 steps" in title(
+        figures.logit_ladder("a / b", ["x", "y", "z"], reference, {"graph": same, "native": far})
+    )
+    many = [i / 8 for i in range(32)]
+    labels = [f"candidate {i}" for i in range(32)]
+    assert len(figures.logit_ladder("many", labels, many, {"native": many}).axes[1].get_xticks()) == 10
+
+
+def test_latency_has_a_strip_for_each_engine_and_modality(equal: Path) -> None:
+    figure = figures.latency(exchanges_frame(read_run(equal)))
+    assert title(figure).startswith("Latency per engine")
+    assert len(figure.axes[0].get_yticks()) == 6
+    assert "server reports" in figures.latency(exchanges_frame(read_run(equal)), value="latency_ms").axes[0].get_xlabel()
+
+
+def test_nothing_to_draw_is_drawn_as_nothing() -> None:
+    nothing = {"rows": [], "worst": {}}
+    assert title(figures.drift_per_question(nothing)).endswith("nothing to compare")
+    assert "no logits recorded" in title(figures.detectable_shift(nothing))
