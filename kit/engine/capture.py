@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from kit.engine.graph_cache import CaptureError
 from kit.kernels import delta_rule
@@ -84,17 +85,22 @@ class _Call:
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Runs a forward for real and notes every call below autograd.
 
-    Tensors are told apart by identity, so all of them are kept until the recording is complete. A tensor
-    that no noted call made is a static buffer or a weight and is referred to, never copied; only what
-    `lift_fresh` introduces (a literal tensor inside the forward) belongs to the recording.
+    Tensors are told apart by identity and held weakly, so that a recording needs no more memory than a run.
+    A tensor that no noted call made is a static buffer or a weight and is referred to, never copied; only
+    what `lift_fresh` introduces (a literal tensor inside the forward) belongs to the recording.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls: list[_Call] = []
-        self.slots: dict[int, int] = {}
+        self.made = 0
         self.owned_bytes = 0
-        self._alive: list[Any] = []
+        self._slots: Any = WeakTensorKeyDictionary()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: shielding the mode from torch.compile, unused here, would import it at the first capture (1.2 s)."""
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -112,15 +118,26 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             func, args, kwargs = torch.ops.aten.clone.default, (literal,), {}
         call_args = tuple(self._reference(arg) for arg in args)
         call_kwargs = {name: self._reference(arg) for name, arg in kwargs.items()}
-        made = tuple(self.slots.setdefault(id(item), len(self.slots)) for item in results)
-        self._alive.append((args, kwargs, results))
+        made = tuple(self._made(item) for item in results)
         flat = not any(type(arg) is list for arg in call_args)
         self.calls.append(_Call(func, call_args, call_kwargs, flat, made, unpack, ()))
         return result
 
+    def slot(self, tensor: Tensor) -> int | None:
+        """Slot of a tensor that a noted call made; None for any other."""
+        found: int | None = self._slots.get(tensor)
+        return found
+
+    def _made(self, tensor: Tensor) -> int:
+        slot = self.slot(tensor)
+        if slot is None:  # else it was written in place
+            slot = self._slots[tensor] = self.made
+            self.made += 1
+        return slot
+
     def _reference(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            slot = self.slots.get(id(value))
+            slot = self.slot(value)
             return value if slot is None else _Slot(slot)
         if isinstance(value, list | tuple):
             return [self._reference(item) for item in value]
@@ -191,12 +208,12 @@ class AtenReplay:
             raise
         except Exception as error:
             raise CaptureError(f"recording failed: {type(error).__name__}: {error}") from error
-        slot = recorder.slots.get(id(result))
+        slot = recorder.slot(result)
         if slot is None:
             raise CaptureError("the forward returned a tensor that none of its recorded calls made")
         # NaN marks what no replay has written.
         output = torch.full_like(result, float("nan"), memory_format=torch.contiguous_format)
-        return AtenRecording(recorder.calls, len(recorder.slots), slot, output, recorder.owned_bytes)
+        return AtenRecording(recorder.calls, recorder.made, slot, output, recorder.owned_bytes)
 
     def close(self) -> None:
         """Nothing is shared between recordings."""
