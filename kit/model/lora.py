@@ -22,25 +22,11 @@ from kit.model.weights import SafetensorsStore, TensorStore, WeightError, Weight
 
 PREFIX = "base_model.model."
 MAX_RANK = 128
-OPTIONS: dict[str, tuple[Any, ...]] = {  # option -> values the forward implements; absent counts as the first
-    "bias": ("none",),
-    "fan_in_fan_out": (False,),
-    "use_dora": (False,),
-    "use_rslora": (False,),
-    "modules_to_save": (None, []),
-    "rank_pattern": ({}, None),
-    "alpha_pattern": ({}, None),
-    "layer_replication": (None,),
-    "trainable_token_indices": (None,),
-    "target_parameters": (None, []),
-    "lora_bias": (False,),
-    "use_qalora": (False,),
-    "use_bdlora": (None, False),
-    "alora_invocation_tokens": (None,),
-    "arrow_config": (None,),
-    "layers_to_transform": (None,),
-    "exclude_modules": (None,),
-}
+INERT = {  # keys that do not change the forward of a loaded, unmerged adapter, or are read below
+    "peft_type", "r", "lora_alpha", "target_modules", "task_type", "auto_mapping", "peft_version",
+    "base_model_name_or_path", "revision", "inference_mode", "lora_dropout", "init_lora_weights",
+    "layers_pattern", "megatron_core", "qalora_group_size",
+}  # fmt: skip
 
 
 class AdapterError(ValueError):
@@ -130,9 +116,12 @@ def parse_adapter_config(config: dict[str, Any], source: str = "adapter_config.j
     problems = []
     if config.get("peft_type") != "LORA":
         problems.append(f'peft_type: found {json.dumps(config.get("peft_type"))}, expected "LORA"')
-    for key, allowed in OPTIONS.items():
-        if config.get(key, allowed[0]) not in allowed:
-            problems.append(f"{key}: found {json.dumps(config[key])}, expected {json.dumps(allowed[0])}")
+    for key, found in config.items():
+        if key == "bias" and found == "none":
+            continue
+        if key not in INERT and found:  # every variant of LoRA is switched on by a key that is off when empty
+            expected = '"none"' if key == "bias" else "absent, null, false or empty"
+            problems.append(f"{key}: found {json.dumps(found)}, expected {expected}")
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if not isinstance(rank, int) or not 1 <= rank <= MAX_RANK:
         problems.append(f"r: found {json.dumps(rank)}, expected an integer of 1 to {MAX_RANK}")
