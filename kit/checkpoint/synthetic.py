@@ -30,14 +30,19 @@ LABEL_IDS = (*range(32, 58), *range(15, 21))  # A-Z, 0-5 in every byte-level BPE
 class Recipe:
     """The widths that are choices; everything else follows from the shapes.
 
-    residual_gain: of the projections that write into the residual stream, times 1/sqrt(fan in).
-    quiet_std: of the embedding rows in `quiet_tokens`, the tokens every prompt ends with: small, so that the
-    last position reads its context and not itself. label_std: of the lm_head rows of the 32 labels, times
-    1/sqrt(hidden); other rows get other_std. lora_b: of B times 1/sqrt(rank), relative to the base output.
+    first_gain, later_gain: of the projections that write into the residual stream, in the first layer (and
+    the vision tower) and in the later ones, times 1/sqrt(fan in). The smaller the later gain, the less of
+    the rounding noise of deep products reaches the last row. gate_std: of the inputs of beta and decay,
+    times 1/sqrt(hidden). quiet_std: of the embedding rows in `quiet_tokens`, the tokens every prompt ends
+    with: below sqrt(rms_norm_eps), so that the last position reads its context and not itself. label_std: of
+    the lm_head rows of the 32 labels, times 1/sqrt(hidden); other rows get other_std. lora_b: of B times
+    1/sqrt(rank), relative to the base output.
     """
 
     static: Path
-    residual_gain: float
+    first_gain: float
+    later_gain: float
+    gate_std: float
     embed_std: float
     quiet_std: float
     quiet_tokens: tuple[str, ...]
@@ -50,9 +55,11 @@ class Recipe:
 RECIPES = {
     "cpu-tiny": Recipe(
         static=TINY,
-        residual_gain=0.35,
+        first_gain=0.35,
+        later_gain=0.08,
+        gate_std=0.5,
         embed_std=1.0,
-        quiet_std=0.1,
+        quiet_std=0.0003,
         quiet_tokens=("\n\n", "\n", "</think>", "<think>", "<|im_start|>", "<|im_end|>"),
         label_std=2.0,
         other_std=1.0,
@@ -154,8 +161,8 @@ def fill_of(name: str, shape: Shape, recipe: Recipe) -> Fill:
     special = {
         "embed_tokens.weight": Fill(recipe.embed_std),
         "lm_head.weight": Fill(recipe.other_std / math.sqrt(shape[-1])),
-        "A_log": Fill(0.5, mean=-0.3),  # with dt_bias: decays of about 0.1% to 30% a token, head by head
-        "dt_bias": Fill(1.2, mean=-3.0),
+        "A_log": Fill(0.5, mean=-0.3),  # with dt_bias: decays of about 0.05% to 20% a token, head by head
+        "dt_bias": Fill(1.2, mean=-4.2),
         "conv1d.weight": Fill(0.5),
         "linear_attn.norm.weight": Fill(0.2, mean=1.0),
         "q_norm.weight": Fill(0.3, mean=0.5),  # zero-centred weights: attention scores of deviation 2 or so
@@ -170,16 +177,19 @@ def fill_of(name: str, shape: Shape, recipe: Recipe) -> Fill:
         return Fill(0.2)
     if len(shape) == 1:  # norms: the language model's are zero-centred, the vision tower's are not
         return Fill(0.2, mean=1.0 if visual else 0.0)
-    if name.endswith("lora_B.weight"):
-        gain = recipe.residual_gain if _writes_residual(name) else 1.0
-        return Fill(recipe.lora_b * gain / math.sqrt(shape[1]))
-    fan_in = math.prod(shape[1:])
-    gain = recipe.residual_gain if _writes_residual(name) else 1.0
-    return Fill(gain / math.sqrt(fan_in))
+    gain = _gain(name, recipe) * (recipe.lora_b if name.endswith("lora_B.weight") else 1.0)
+    return Fill(gain / math.sqrt(math.prod(shape[1:])))
 
 
-def _writes_residual(name: str) -> bool:
-    return any(part in name for part in (".out_proj.", ".o_proj.", ".down_proj.", ".attn.proj.", ".mlp.linear_fc2."))
+def _gain(name: str, recipe: Recipe) -> float:
+    """Size of a projection's output for an input of size one; an adapter pair has the gain of its base."""
+    if any(part in name for part in (".in_proj_a.", ".in_proj_b.")) and "lora_A" not in name:
+        return recipe.gate_std
+    writers = (".out_proj.", ".o_proj.", ".down_proj.", ".attn.proj.", ".mlp.linear_fc2.")
+    if any(part in name for part in writers) and "lora_A" not in name:
+        later = ".layers." in name and ".layers.0." not in name
+        return recipe.later_gain if later else recipe.first_gain
+    return 1.0
 
 
 def row_fills(name: str, shape: Shape, recipe: Recipe, token_id: Callable[[str], int]) -> dict[int, Fill]:
