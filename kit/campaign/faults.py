@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kit.campaign.run_folder import Run
 
 FORMAT = "kit-drills/1"
-IN_FLIGHT_S = 0.25  # after this long the slow request has been read and is being worked on
+IN_FLIGHT_S = 0.1  # by now the slow request has been read; answering it takes longer on any machine
 GONE_S = 10.0
 SLOW_QUESTIONS = 64  # the most a request may ask
 

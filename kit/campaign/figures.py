@@ -207,7 +207,7 @@ def logit_ladder(
     for axis in axes:
         axis.set_xlim(-0.6, len(order) - 0.4)
     top.set_xticks([])
-    bottom.set_xticks(range(len(order)), labels, rotation=25 if max(map(len, labels)) > 9 else 0)
+    bottom.set_xticks(range(len(order)), labels, rotation=25 if max(len(candidates[i]) for i in order) > 9 else 0)
     top.set_ylabel("label logit")
     bottom.set_ylim(-LADDER_RUNGS - 1.2, LADDER_RUNGS + 1)
     bottom.set_ylabel("BF16 steps from the reference")

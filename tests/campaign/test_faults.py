@@ -12,7 +12,7 @@ from kit.contract.request import parse_request
 from tests.campaign.fake_worker import Behaviour, Starter
 from tests.campaign.test_runner import run  # noqa: F401
 
-SLOW = 0.01  # seconds a question: 64 of them outlast the moment of the kill
+SLOW = 0.004  # seconds a question: 64 of them outlast the moment of the kill
 
 
 def test_the_refused_requests_break_exactly_one_rule_each() -> None:
