@@ -1,0 +1,477 @@
+"""The graph engine against the eager native engine: the same bits, whatever is captured, replayed or dropped."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import json
+import logging
+import random
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor
+
+from kit import runtime
+from kit.engine import native
+from kit.engine.base import Decision, Event, Grid
+from kit.engine.capture import AtenRecording, AtenReplay, Recording
+from kit.engine.captured import CapturedForwards
+from kit.engine.graph import GraphEngine
+from kit.engine.graph_cache import PlannedForward, predict
+from kit.engine.native import Mode, NativeEngine
+from kit.profile import Graph, Profile, load_profile
+from kit.profile import GraphCache as Bounds
+
+
+@pytest.fixture(scope="module")
+def profile() -> Profile:
+    profile = load_profile("params/cpu-tiny.toml")
+    runtime.configure(profile)
+    return profile
+
+
+@pytest.fixture(scope="module")
+def eager(profile: Profile) -> Iterator[NativeEngine]:
+    engine = native.load(profile)
+    yield engine
+    engine.close()
+
+
+Build = Callable[..., GraphEngine]
+
+
+@pytest.fixture
+def build(profile: Profile) -> Iterator[Build]:
+    """Graph engines with other bounds or another backend; closed at the end of the test."""
+    made: list[GraphEngine] = []
+
+    def build(capture: AtenReplay | None = None, **graph: Any) -> GraphEngine:
+        changed = dataclasses.replace(profile, graph=dataclasses.replace(profile.graph, **graph))
+        made.append(GraphEngine(changed, capture))
+        return made[-1]
+
+    yield build
+    for engine in made:
+        engine.close()
+
+
+# Forwards at the seam: any ids, positions and features, without going through a prompt.
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """One language forward. positions [3, T]; features: image rows put in front, as many as there are."""
+
+    mode: Mode
+    ids: tuple[int, ...]
+    positions: Tensor
+    features: Tensor | None = None
+
+
+def text(tokens: int, seed: int = 0) -> Inputs:
+    ids = tuple(random.Random(seed).randrange(4000) for _ in range(tokens))
+    return Inputs("text", ids, torch.arange(tokens).expand(3, -1))
+
+
+def multimodal(engine: NativeEngine, tokens: int, seed: int = 0, start: int = 0) -> Inputs:
+    """Eight image rows and a text; `start` shifts the three axes by different amounts."""
+    pad = engine.config.image_token_id
+    ids = (pad,) * 8 + text(tokens - 8, seed).ids
+    shift = torch.tensor([[start], [2 * start], [3 * start]])
+    rows = torch.randn(8, engine.config.text.hidden_size, generator=torch.Generator().manual_seed(seed))
+    return Inputs("multimodal", ids, torch.arange(tokens).expand(3, -1) + shift, rows.to(engine.dtype))
+
+
+def language(engine: NativeEngine, inputs: Inputs) -> tuple[bytes, Event]:
+    with torch.inference_mode():
+        embeddings = engine.embed(inputs.ids, inputs.features)
+        row, event = engine.run_language(inputs.mode, embeddings, *engine.rotary.tables(inputs.positions))
+        return bits(row), event
+
+
+def vision(engine: NativeEngine, grids: tuple[Grid, ...], seed: int = 0) -> tuple[bytes, Event]:
+    with torch.inference_mode():
+        patches = sum(t * h * w for t, h, w in grids)
+        pixels = torch.rand(patches, 1536, generator=torch.Generator().manual_seed(seed)) * 2 - 1
+        features, event = engine.run_vision(grids, pixels.to(engine.dtype), engine.vision_tables(grids))
+        return bits(features), event
+
+
+def bits(tensor: Tensor) -> bytes:
+    return tensor.contiguous().view(torch.uint8).numpy().tobytes()
+
+
+def actions(engine: GraphEngine, reference: NativeEngine, stream: Sequence[Inputs]) -> list[str]:
+    """Run a stream on both engines, require equal bits, and return what the caches did."""
+    events = []
+    for inputs in stream:
+        row, event = language(engine, inputs)
+        assert row == language(reference, inputs)[0], event
+        events.append(event.action)
+    return events
+
+
+def counts(engine: GraphEngine, cache: str, *names: str) -> tuple[int, ...]:
+    return tuple(engine.counters()[cache][name] for name in names)
+
+
+SMALL, WIDE, TALL = (1, 4, 4), (1, 4, 8), (1, 8, 4)
+
+
+class TestReplayReadsItsBuffers:
+    def test_ids(self, build: Build, eager: NativeEngine) -> None:
+        a, b = text(30, seed=1), text(30, seed=2)
+        assert language(eager, a)[0] != language(eager, b)[0]
+        assert actions(build(), eager, [a, b, a, b]) == ["capture", "replay", "replay", "replay"]
+
+    def test_positions(self, build: Build, eager: NativeEngine) -> None:
+        a, b = multimodal(eager, 30, start=0), multimodal(eager, 30, start=7)
+        assert language(eager, a)[0] != language(eager, b)[0]
+        assert actions(build(), eager, [a, b, a]) == ["capture", "replay", "replay"]
+
+    def test_image_rows(self, build: Build, eager: NativeEngine) -> None:
+        a, b = multimodal(eager, 30, seed=1), multimodal(eager, 30, seed=1)
+        b = dataclasses.replace(b, features=-multimodal(eager, 30, seed=2).features)  # type: ignore[operator]
+        assert language(eager, a)[0] != language(eager, b)[0]
+        assert actions(build(), eager, [a, b, a]) == ["capture", "replay", "replay"]
+
+    def test_pixels(self, build: Build, eager: NativeEngine) -> None:
+        engine = build()
+        for seed, action in ((1, "capture"), (2, "replay"), (1, "replay")):
+            features, event = vision(engine, (SMALL, WIDE), seed)
+            assert features == vision(eager, (SMALL, WIDE), seed)[0]
+            assert event.action == action
+
+    def test_lengths_that_take_turns(self, build: Build, eager: NativeEngine) -> None:
+        lengths = [5, 90, 64, 1, 65, 90, 5, 1, 64, 65, 5]
+        stream = [text(tokens, seed) for seed, tokens in enumerate(lengths)]
+        assert actions(build(), eager, stream) == ["capture"] * 5 + ["replay"] * 6
+
+    def test_text_and_multimodal_of_one_length_do_not_meet(self, build: Build, eager: NativeEngine) -> None:
+        engine = build()
+        stream = [text(30, 1), multimodal(eager, 30, 2), text(30, 3), multimodal(eager, 30, 4)]
+        assert actions(engine, eager, stream) == ["capture", "capture", "replay", "replay"]
+        assert counts(engine, "text", "captures", "replays") == (1, 1)
+        assert counts(engine, "multimodal", "captures", "replays") == (1, 1)
+
+    def test_image_shape_and_order_are_part_of_the_key(self, build: Build, eager: NativeEngine) -> None:
+        engine = build()
+        keys = []
+        for grids in ((WIDE,), (TALL,), (SMALL, WIDE), (WIDE, SMALL), (WIDE,)):
+            features, event = vision(engine, grids, seed=5)
+            assert features == vision(eager, grids, seed=5)[0]
+            keys.append((event.key, event.action))
+        assert keys[-1] == ("vision:1x4x8", "replay")
+        assert [action for _, action in keys[:-1]] == ["capture"] * 4
+
+    def test_everything_a_replay_reads_is_written_before_it(self, build: Build, eager: NativeEngine) -> None:
+        engine = build()
+        actions(engine, eager, [text(70, 1), text(30, 1), multimodal(eager, 40, 1)])
+        vision(engine, (WIDE,), seed=1)
+        for seed in (2, 3):
+            poison(engine.captured)
+            assert actions(engine, eager, [text(30, seed), multimodal(eager, 40, seed)]) == ["replay", "replay"]
+            poison(engine.captured)
+            assert vision(engine, (WIDE,), seed) == (vision(eager, (WIDE,), seed)[0], Event("vision:1x4x8", "replay"))
+
+    def test_a_capture_in_one_thread_serves_another(self, build: Build, eager: NativeEngine) -> None:
+        engine, seen = build(), []
+        language(engine, text(30, 1))
+        thread = threading.Thread(target=lambda: seen.append(language(engine, text(30, 2))))
+        thread.start()
+        thread.join()
+        assert seen == [(language(eager, text(30, 2))[0], Event("text:30", "replay"))]
+
+
+@torch.inference_mode()
+def poison(captured: CapturedForwards) -> None:
+    """NaN into every static buffer: what a replay needs it must get anew."""
+    assert captured._scratch is not None
+    for buffer in captured._scratch._buffers:
+        buffer.fill_(float("nan"))
+    for entry in entries(captured):
+        if entry.pixels is not None:
+            entry.pixels.fill_(float("nan"))
+        entry.recording._output.fill_(float("nan"))
+
+
+def entries(captured: CapturedForwards) -> list[Any]:
+    return [entry for cache in captured._caches._caches.values() for entry, _ in cache._entries.values()]
+
+
+class TestBounds:
+    def test_an_evicted_length_is_captured_again(self, build: Build, eager: NativeEngine) -> None:
+        engine = build(text=Bounds(2, 1))
+        stream = [text(tokens, seed) for seed, tokens in enumerate([10, 20, 30, 10, 30, 20])]
+        assert actions(engine, eager, stream) == ["capture"] * 4 + ["replay", "capture"]
+        assert counts(engine, "text", "evictions", "entries") == (3, 2)
+
+    def test_fifo_keeps_no_favourites(self, build: Build, eager: NativeEngine) -> None:
+        engine = build(text=Bounds(2, 1), policy="fifo")
+        stream = [text(tokens, seed) for seed, tokens in enumerate([10, 20, 10, 30, 10])]
+        assert actions(engine, eager, stream) == ["capture", "capture", "replay", "capture", "capture"]
+
+    def test_off_is_eager_and_counts_nothing(self, build: Build, eager: NativeEngine) -> None:
+        engine = build(text=Bounds(0, 1), vision=Bounds(1, 0))
+        assert actions(engine, eager, [text(10, 1), text(10, 2), multimodal(eager, 20)]) == ["eager", "eager", "capture"]
+        assert vision(engine, (SMALL,)) == (vision(eager, (SMALL,))[0], Event("vision:1x4x4", "eager"))
+        assert {sum(engine.counters()[name].values()) for name in ("text", "vision")} == {0}
+
+    def test_an_entry_larger_than_the_bound_is_used_once_and_dropped(self, build: Build, eager: NativeEngine) -> None:
+        engine = build(vision=Bounds(16, 1))
+        large = (1, 16, 32)  # 512 patches: 1.5 MiB of pixels alone
+        for grid, held in ((SMALL, 1), (large, 0), (large, 0), (SMALL, 1)):
+            features, event = vision(engine, (grid,), seed=3)
+            assert features == vision(eager, (grid,), seed=3)[0]
+            assert event.action == "capture"
+            assert counts(engine, "vision", "entries") == (held,)
+        assert counts(engine, "vision", "evictions", "captures") == (3, 4)
+
+    def test_growth_drops_every_language_entry_and_short_prompts_still_work(
+        self, build: Build, eager: NativeEngine
+    ) -> None:
+        engine = build()
+        vision(engine, (SMALL,))
+        stream = [text(40, 1), multimodal(eager, 40, 1), text(2300, 2), text(40, 3), text(2300, 4), multimodal(eager, 40, 5)]
+        assert actions(engine, eager, stream) == ["capture"] * 4 + ["replay", "capture"]
+        assert engine.captured._scratch is not None
+        assert engine.captured._scratch.capacity == 3072
+        assert counts(engine, "text", "invalidations", "entries") == (1, 2)
+        assert counts(engine, "multimodal", "invalidations", "entries") == (1, 1)
+        assert vision(engine, (SMALL,))[1].action == "replay"
+
+    def test_the_old_scratch_is_freed(self, build: Build) -> None:
+        engine = build(scratch_tokens=16)
+        language(engine, text(16))
+        assert engine.captured._scratch is not None
+        old = weakref.ref(engine.captured._scratch._buffers[0])
+        language(engine, text(17))
+        assert old() is None
+
+    def test_short_prompts_do_not_shrink_it(self, build: Build) -> None:
+        engine = build(scratch_tokens=16)
+        language(engine, text(33))
+        language(engine, text(3))
+        assert engine.captured._scratch is not None
+        assert engine.captured._scratch.capacity == 48
+
+
+class TestBytes:
+    def test_a_language_entry_holds_its_static_row(self, build: Build) -> None:
+        engine = build()
+        for tokens in (7, 300):
+            assert language(engine, text(tokens))[1].bytes == 2 * engine.config.text.hidden_size
+        assert counts(engine, "text", "bytes") == (4 * engine.config.text.hidden_size,)
+
+    def test_a_vision_entry_holds_pixels_tables_and_features(self, build: Build) -> None:
+        engine = build()
+        patches, head = 16 + 32, engine.config.vision.head_dim
+        pixels, corners, weights, angles = 2 * 1536, 4 * 8, 4 * 4, 2 * 4 * head  # bytes a patch
+        features = patches // 4 * 2 * engine.config.vision.out_hidden_size
+        assert vision(engine, (SMALL, WIDE))[1].bytes == patches * (pixels + corners + weights + angles) + features
+
+    def test_weights_are_shared_with_the_engine(self, build: Build) -> None:
+        engine = build()
+        language(engine, text(30))
+        vision(engine, (SMALL,))
+        assert engine.captured._scratch is not None
+        known = storages([engine.language, engine.vision, engine.captured._scratch, *entries(engine.captured)])
+        for entry in entries(engine.captured):
+            constants = [arg for call in entry.recording.calls for arg in (*call.args, *call.kwargs.values())]
+            tensors = [arg for arg in constants if isinstance(arg, Tensor)]
+            assert len(tensors) > 20
+            assert {tensor.untyped_storage().data_ptr() for tensor in tensors} <= known
+
+
+def storages(found: Any) -> set[int]:
+    """Addresses of every tensor reachable through attributes, dataclass fields and tuples."""
+    if isinstance(found, Tensor):
+        return {found.untyped_storage().data_ptr()}
+    if isinstance(found, list | tuple):
+        return set().union(*map(storages, found))
+    module = type(found).__module__
+    if not module.startswith(("kit.model", "kit.engine")) or isinstance(found, AtenRecording):
+        return set()
+    names = [field.name for field in dataclasses.fields(found)] if dataclasses.is_dataclass(found) else vars(found)
+    return set().union(*(storages(getattr(found, name)) for name in names))
+
+
+class Faulty(AtenReplay):
+    """A backend that fails on demand: while recording, or in the first replay, or by giving other bits."""
+
+    def __init__(self) -> None:
+        self.fault = ""
+        self.closed: list[Recording] = []
+
+    def record(self, forward: Callable[[], Tensor]) -> Recording:
+        fault, self.fault = self.fault, ""
+        if fault == "record":
+            return super().record(lambda: _raise(forward()))
+        recording = super().record(forward)
+        assert isinstance(recording, AtenRecording)
+        right, close = recording.replay, recording.close
+
+        def wrong() -> Tensor:
+            result = right()
+            if fault == "replay":
+                raise RuntimeError("injected")
+            if fault == "bits":
+                result[-1, -1] = -result[-1, -1]
+            return result
+
+        def closing() -> None:
+            self.closed.append(recording)
+            close()
+
+        recording.replay, recording.close = wrong, closing  # type: ignore[method-assign]
+        return recording
+
+
+def _raise(_: Tensor) -> Tensor:
+    raise ValueError("injected")
+
+
+class TestFailure:
+    @pytest.mark.parametrize(
+        ("fault", "said"),
+        [
+            ("record", "recording failed: ValueError: injected"),
+            ("replay", "first replay failed: RuntimeError: injected"),
+            ("bits", "first replay differs from the eager result"),
+        ],
+    )
+    def test_a_failed_capture_answers_eagerly_and_spoils_nothing(
+        self, build: Build, eager: NativeEngine, caplog: pytest.LogCaptureFixture, fault: str, said: str
+    ) -> None:
+        backend = Faulty()
+        engine = build(backend)
+        actions(engine, eager, [text(10)])
+        backend.fault = fault
+        with caplog.at_level(logging.WARNING, logger="kit.engine.captured"):
+            stream = [text(20, 1), text(20, 2), text(10, 3), text(30, 4), text(30, 5), multimodal(eager, 20)]
+            assert actions(engine, eager, stream) == [
+                "fallback", "fallback", "replay", "capture", "replay", "capture"
+            ]  # fmt: skip
+        assert [record.message for record in caplog.records] == [
+            f"capture of text:20 failed, this shape runs eagerly from now on: {said}"
+        ]
+        assert counts(engine, "text", "captures", "fallbacks", "entries") == (2, 2, 2)
+        assert len(backend.closed) == (0 if fault == "record" else 1)
+
+    @pytest.mark.parametrize("fault", ["record", "replay", "bits"])
+    def test_vision_likewise(self, build: Build, eager: NativeEngine, fault: str) -> None:
+        backend = Faulty()
+        engine = build(backend)
+        backend.fault = fault
+        for grid, action in ((SMALL, "fallback"), (SMALL, "fallback"), (WIDE, "capture"), (WIDE, "replay")):
+            features, event = vision(engine, (grid,))
+            assert (features, event.action) == (vision(eager, (grid,))[0], action)
+        assert counts(engine, "vision", "fallbacks", "entries") == (2, 1)
+
+    def test_an_error_of_the_forward_itself_is_raised(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine = build()
+        monkeypatch.setattr(engine.language, "forward", lambda *views: _raise(views[0]))
+        with pytest.raises(ValueError, match="injected"):
+            language(engine, text(10))
+        assert counts(engine, "text", "captures", "fallbacks") == (0, 0)
+
+
+def test_a_random_stream_gives_the_native_bits_and_the_predicted_events(build: Build, eager: NativeEngine) -> None:
+    graph = Graph(scratch_tokens=16, policy="lru", text=Bounds(3, 1), multimodal=Bounds(2, 1), vision=Bounds(2, 1))
+    engine = build(**vars(graph))
+    rng = random.Random(5)
+    stream, events = [], []
+    for step in range(80):
+        kind = rng.choice(["text", "multimodal", "vision"])
+        if kind == "vision":
+            grids = tuple(rng.choices([SMALL, WIDE], k=rng.randint(1, 2)))
+            result, event = vision(engine, grids, seed=step)
+            expected, tokens = vision(eager, grids, seed=step)[0], None
+        else:
+            tokens = rng.choice([9, 12, 15, 16, 17, 20, 25, 33 if step > 60 else 9])
+            inputs = text(tokens, step) if kind == "text" else multimodal(eager, tokens, step, start=step)
+            (result, event), expected = language(engine, inputs), language(eager, inputs)[0]
+        assert result == expected, (step, event)
+        stream.append(PlannedForward(kind, event.key, tokens, event.bytes))  # type: ignore[arg-type]
+        events.append(event)
+    predicted, counters = predict(stream, graph)
+    assert [event.action for event in events] == [event.action for event in predicted]
+    assert engine.counters() == counters
+    assert all(counters[name][what] > 0 for name in counters for what in ("captures", "replays", "evictions"))
+    assert counters["text"]["invalidations"] > 0
+
+
+# Whole requests.
+
+
+def screenshot(width: int, height: int, seed: int) -> str:
+    pixels = random.Random(seed).randbytes(width * height * 3)
+    file = io.BytesIO()
+    Image.frombytes("RGB", (width, height), pixels).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def request(state: str, images: Sequence[str] = ()) -> bytes:
+    questions = {
+        "which": {"type": "choice", "criteria": {"stay": "wait", "go": "leave now", "ask": "ask a person"}},
+        "how": {"type": "score", "criteria": ["", "calm", "urgent"]},
+        "sure": {"type": "noul", "instructions": "Is this about billing?"},
+    }
+    return json.dumps({"state": state, "questions": questions, "images": list(images)}).encode()
+
+
+def outcome(decision: Decision) -> tuple[Any, ...]:
+    return decision.answers, decision.input_tokens, [(q.question_id, q.logits, q.hidden, q.tokens) for q in decision.questions]
+
+
+def test_requests_are_decided_as_by_the_native_engine(build: Build, eager: NativeEngine) -> None:
+    engine = build()
+    one, two = screenshot(256, 256, 1), screenshot(256, 256, 2)
+    bodies = [
+        request("The invoice is wrong."),
+        request("One screen.", [one]),
+        request("The invoice is wrong?"),
+        request("One screen.", [two]),
+        request("Two screens.", [one, two]),
+        request("Two screens.", [two, one]),
+    ]
+    for _ in range(2):
+        for body in bodies:
+            prepared = engine.prepare(body)
+            assert outcome(engine.decide(prepared)) == outcome(eager.decide(prepared))
+    assert counts(engine, "vision", "captures", "replays") == (2, 6)
+    assert counts(engine, "multimodal", "captures", "replays") == (6, 18)
+
+
+class TestEvidenceAndEnd:
+    def test_it_says_which_backend_ran_and_what_that_shows(self, build: Build, eager: NativeEngine) -> None:
+        facts = build().describe()
+        assert facts["backend"] == "aten-replay"
+        assert "nothing about the speed" in facts["backend_claim"]
+        assert facts["graph"]["text"] == {"entries": 64, "megabytes": 1024}
+        assert facts["ops"] == eager.describe()["ops"]
+        json.dumps(facts)
+
+    def test_closing_frees_recordings_before_their_buffers(self, profile: Profile) -> None:
+        backend = Faulty()
+        engine = GraphEngine(profile, backend)
+        language(engine, text(10))
+        vision(engine, (SMALL,))
+        captured, alive = engine.captured, []
+        scratch = weakref.ref(captured._scratch)
+        for entry in entries(captured):
+            close = entry.recording.close
+            entry.recording.close = lambda close=close: (alive.append(scratch() is not None), close())
+        engine.close()
+        assert alive == [True, True]
+        assert len(backend.closed) == 2
+        assert scratch() is None
