@@ -75,7 +75,7 @@ def _local_preparer(profile: Profile) -> Preparer | None:
 
     try:
         return preparer_without_weights(profile)
-    except (CheckpointError, OSError):
+    except (CheckpointError, OSError, ImportError):  # no checkpoint here, or no package to take a tokenizer from
         return None
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from kit.profile import Profile, load_profile
 from kit.serve.recorder import Recorder
-from kit.serve.worker import create_app
+from kit.serve.worker import WorkerEndpoint, create_app
 from tests.serve.fake_engine import FakeEngine
-from tests.serve.running import Running
+from tests.serve.running import Running, wait_until
 
 
 @dataclass
@@ -27,9 +27,15 @@ class Served:
     recorder: Recorder
     stop: Callable[[], None]
     close: Callable[[], None]
+    endpoint: WorkerEndpoint
 
     def post(self, body: bytes, path: str = "/v1/systemone") -> httpx.Response:
         return self.client.post(self.url + path, content=body)
+
+    def wait_for(self, *, numbered: int | None = None, held: int | None = None) -> None:
+        """Wait until so many POSTs have got a number, or so many bodies are held."""
+        endpoint = self.endpoint
+        wait_until(lambda: numbered in (None, endpoint._sequence) and held in (None, endpoint._held))
 
     def lines(self, kind: str = "") -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.record.read_text(encoding="utf-8").splitlines()]
@@ -58,6 +64,6 @@ def worker(profile: Profile, tmp_path: Path) -> Iterator[Served]:
             app.state.worker.close()
 
     with httpx.Client(trust_env=False, timeout=20) as client:
-        yield Served(server.url, engine, record, client, recorder, server.ask_to_stop, close)
+        yield Served(server.url, engine, record, client, recorder, server.ask_to_stop, close, app.state.worker)
         engine.gate.set()
         close()

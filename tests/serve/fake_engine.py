@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from kit.contract.answer import Calibration, answer
@@ -14,7 +15,7 @@ HIDDEN = bytes(range(16))
 
 
 class FakeEngine:
-    """State "block" waits for `gate`, "fail" breaks the device, "odd" breaks preparation in an unforeseen way."""
+    """State "block" waits for `gate`, "slow" takes a while, "fail" breaks the device, "odd" breaks preparation."""
 
     name = "fake"
     calibration = CALIBRATION
@@ -50,8 +51,12 @@ class FakeEngine:
         state = prepared.request.state
         self.decided.append(state)
         if state == "block":
+            print("blocked", flush=True)
             self.blocked.set()
             assert self.gate.wait(20)
+        if state == "slow":
+            print("slow", flush=True)
+            time.sleep(0.7)
         if state == "fail":
             raise RuntimeError("device lost: secret cause")
         temperature = CALIBRATION.for_images(bool(prepared.grids))

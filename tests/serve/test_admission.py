@@ -74,11 +74,11 @@ class TestClientsThatLeave:
             running = pool.submit(worker.post, body_of("block"))
             assert worker.engine.blocked.wait(10)
             leaver = send_post(worker.url, body_of("leaver"))
-            time.sleep(0.1)
+            worker.wait_for(numbered=2)
             last = pool.submit(worker.post, body_of("last"))
-            time.sleep(0.1)
+            worker.wait_for(numbered=3)
             leaver.close()
-            time.sleep(0.1)
+            worker.wait_for(held=2)
             worker.engine.gate.set()
             assert (running.result().status_code, last.result().status_code) == (200, 200)
         assert worker.engine.decided == ["block", "last"]
@@ -90,7 +90,7 @@ class TestClientsThatLeave:
         leaver = send_post(worker.url, body_of("block"))
         assert worker.engine.blocked.wait(10)
         leaver.close()
-        time.sleep(0.1)
+        worker.wait_for(held=0)
         worker.engine.gate.set()
         wait_until(lambda: bool(worker.lines("post")))
         assert [line["status"] for line in worker.lines("post")] == [200]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -86,9 +85,9 @@ class TestTroubles:
             running = pool.submit(worker.post, body_of("block"))
             assert worker.engine.blocked.wait(10)
             leaver = send_post(front, body_of("leaver"))
-            time.sleep(0.15)
+            worker.wait_for(numbered=2)
             leaver.close()
-            time.sleep(0.15)
+            worker.wait_for(held=1)
             worker.engine.gate.set()
             assert running.result().status_code == 200
         assert worker.engine.decided == ["block"]

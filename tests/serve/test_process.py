@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +65,22 @@ class TestLife:
 
     def test_a_stop_lets_the_running_request_finish(self, tmp_path: Path) -> None:
         record = tmp_path / "worker.jsonl"
+        with start(tmp_path, record=record) as worker, ThreadPoolExecutor(1) as pool:
+            url = worker.url + "/v1/systemone"
+            reply = pool.submit(httpx.post, url, content=body_of("slow"), trust_env=False)
+            wait_until(lambda: "slow" in worker.log_tail())
+            assert worker.stop() == "orderly"
+            assert reply.result().status_code == 200
+        assert [line["kind"] for line in lines_of(record)[-2:]] == ["post", "closed"]
+
+    def test_a_request_that_outlasts_the_stop_is_killed_with_its_worker(self, tmp_path: Path) -> None:
+        record = tmp_path / "worker.jsonl"
         with start(tmp_path, record=record) as worker:
-            client = send_post(worker.url, body_of("block"))  # the fake's gate stays shut for 20 s
-            wait_until(lambda: worker.health()["status"] == "READY")
-            stopper = threading.Thread(target=worker.stop, args=(1.0,))
-            stopper.start()
-            time.sleep(0.5)
-            assert worker.returncode is None
-            stopper.join()
-            assert worker.returncode == -signal.SIGKILL  # it was asked first, then killed
+            client = send_post(worker.url, body_of("block"))
+            wait_until(lambda: "blocked" in worker.log_tail())
+            assert worker.stop(timeout=0.5) == "killed"
             client.close()
+        assert worker.returncode == -signal.SIGKILL
         assert lines_of(record)[-1]["kind"] == "ready"
 
     def test_a_frontend_before_a_worker(self, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from kit.contract.request import MAX_BODY_BYTES
 from tests.serve.conftest import Served
-from tests.serve.running import body_of, connect, send_post, wait_until
+from tests.serve.running import body_of, connect, send_post
 
 
 class TestAnswers:
@@ -50,6 +50,7 @@ class TestAnswers:
             first = pool.submit(worker.post, body_of("block"))
             assert worker.engine.blocked.wait(10)
             second = pool.submit(worker.post, body_of("waits"))
+            worker.wait_for(numbered=2)
             time.sleep(0.2)
             worker.engine.gate.set()
             assert first.result().status_code == 200
@@ -221,7 +222,8 @@ class TestOverload:
         with ThreadPoolExecutor(2) as pool:
             held = [pool.submit(worker.post, body_of("block")) for _ in range(2)]
             assert worker.engine.blocked.wait(10)
-            wait_until(lambda: worker.post(body_of("third")).status_code == 503)
+            worker.wait_for(held=2)
+            assert worker.post(body_of("third")).status_code == 503
             worker.engine.gate.set()
             assert [reply.result().status_code for reply in held] == [200, 200]
         assert worker.post(body_of("fourth")).status_code == 200
@@ -236,7 +238,7 @@ class TestStop:
             running = pool.submit(worker.post, body_of("block"))
             assert worker.engine.blocked.wait(10)
             waiting = pool.submit(worker.post, body_of("later"))
-            time.sleep(0.1)
+            worker.wait_for(numbered=2, held=3)
             worker.stop()
             assert unread.recv(4096).startswith(b"HTTP/1.1 503")
             worker.engine.gate.set()
