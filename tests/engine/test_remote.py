@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kit.contract.errors import ContractError
-from kit.engine.remote import Endpoints, RemoteEngine, RemoteError, endpoints
+from kit.engine.remote import Endpoints, RemoteEngine, RemoteError, endpoints, load
+from kit.profile import load_profile
 
 BODY = json.dumps({
     "state": "s",
@@ -109,6 +110,11 @@ class TestUrls:
         with pytest.raises(RemoteError, match="not allowed") as caught:
             endpoints(url)
         assert "secret" not in str(caught.value)
+
+
+    def test_a_profile_without_one_is_refused(self) -> None:
+        with pytest.raises(RemoteError, match="remote_url is empty"):
+            load(load_profile("params/cpu-tiny.toml"))
 
 
 class TestDecisions:
