@@ -10,8 +10,8 @@ exception where torchvision is absent: Transformers' image processor needs it, `
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import logging
 import time
@@ -276,8 +276,10 @@ def _adapter_keys(model: Any, folder: Path) -> dict[str, list[str]]:
 
 
 def _image_processor(base: Path) -> Any:
-    """The official image processor, or None without torchvision, which it needs."""
-    if importlib.util.find_spec("torchvision") is None:
+    """The official image processor, or None where torchvision, which it needs, cannot be imported."""
+    try:
+        importlib.import_module("torchvision")
+    except (ImportError, RuntimeError):  # not installed, or built for another torch
         return None
     from transformers import AutoImageProcessor
 
