@@ -53,7 +53,8 @@ class NativeEngine:
         self.config = load_config(files.base)
         self.ops = ops or select(profile.runtime.numerics, self.device)
         weights = Weights(SafetensorsStore(files.base, "model"), self.dtype, self.device)
-        adapter = load_adapter(files.adapter, self.device)
+        wide = torch.promote_types(self.dtype, torch.float32)
+        adapter = load_adapter(files.adapter, self.device, wide)
         self.language = Language(self.config.text, weights, adapter, self.ops)
         self.vision = Vision(self.config.vision, weights, self.ops)
         text, embedding = self.config.text, self.language.embedding
@@ -67,10 +68,13 @@ class NativeEngine:
         self.head = LabelHead(head, self.preparer.tokenizer.label_ids)
         self.rotary = TextRotary(text, self.dtype, self.device)
         self.vision_tables = lru_cache(maxsize=GRID_LISTS)(self.vision.tables)
-        self._loaded = {
-            "converted_tensors": weights.converted,
-            "lora_tensors": adapter.tensors,
-            "lora_rank": adapter.rank,
+        self._converted = weights.converted
+        self._adapter = {
+            "merged": False,
+            "dtype": str(wide).removeprefix("torch."),
+            "tensors": adapter.tensors,
+            "rank": adapter.rank,
+            "scale": adapter.scale,
         }
         self._choose_head_rows()
 
@@ -158,13 +162,8 @@ class NativeEngine:
             "device": self.profile.runtime.device,
             "ops": self.ops.describe(),
             "label_head": self.head.describe(),
-            "adapter": {
-                "merged": False,
-                "dtype": "float32",
-                "tensors": self._loaded["lora_tensors"],
-                "rank": self._loaded["lora_rank"],
-            },
-            "converted_tensors": self._loaded["converted_tensors"],
+            "adapter": self._adapter,
+            "converted_tensors": self._converted,
             "versions": {"torch": torch.__version__},
         }
 

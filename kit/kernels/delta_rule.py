@@ -54,7 +54,8 @@ def delta_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor) -> Tens
     values = torch.linalg.solve_triangular(system, wide_v * rate, upper=False, unitriangular=True)
     keys = torch.linalg.solve_triangular(system, k_rate * grown, upper=False, unitriangular=True)
     out = _scan(q * grown, k, values, keys, within, decay)
-    return out.flatten(1, 2)[:, :tokens].transpose(0, 1).to(dtype, memory_format=torch.contiguous_format)
+    rows = out.flatten(1, 2)[:, :tokens].transpose(0, 1)
+    return rows.to(dtype, memory_format=torch.contiguous_format).contiguous()
 
 
 def _scan(q: Tensor, k: Tensor, values: Tensor, keys: Tensor, within: Tensor, decay: Tensor) -> Tensor:

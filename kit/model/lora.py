@@ -35,7 +35,7 @@ class AdapterError(ValueError):
 
 @dataclass(frozen=True)
 class Projection:
-    """weight [N, K] in the model's dtype, and, where adapted, down [R, K], up [N, R] in FP32 and their scale."""
+    """weight [N, K] in the model's dtype, and, where adapted, down [R, K], up [N, R] (FP32) and their scale."""
 
     weight: Tensor
     down: Tensor | None = None
@@ -58,15 +58,24 @@ def widened(x: Tensor, projections: Sequence[Projection]) -> Tensor | None:
 
 
 class Adapter:
-    """The pairs of an adapter, handed out to the projections they belong to."""
+    """The pairs of an adapter, handed out to the projections they belong to.
+
+    dtype: what the pairs compute in. PEFT keeps them in FP32 under a narrower model and widens them to FP64
+    under an FP64 one.
+    """
 
     def __init__(
-        self, store: TensorStore, rank: int, alpha: float, device: torch.device | str = "cpu"
+        self,
+        store: TensorStore,
+        rank: int,
+        alpha: float,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         self.rank, self.scale = rank, alpha / rank
         self.store = store
         self.tensors = 0
-        self._weights = Weights(store, torch.float32, device)
+        self._weights = Weights(store, dtype, device)
         self._names = set(store.names())
         self._problems: list[str] = []
         for name in sorted(self._names):
@@ -100,7 +109,9 @@ class Adapter:
             raise AdapterError(f"{self.store.source}: the adapter does not fit the model:\n{listed}")
 
 
-def load_adapter(folder: Path, device: torch.device | str = "cpu") -> Adapter:
+def load_adapter(
+    folder: Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> Adapter:
     """Read `adapter_config.json` and map `adapter_model.safetensors`. Raises AdapterError or WeightError."""
     path = folder / "adapter_config.json"
     try:
@@ -108,7 +119,7 @@ def load_adapter(folder: Path, device: torch.device | str = "cpu") -> Adapter:
     except (OSError, ValueError) as error:
         raise AdapterError(f"{path}: cannot be read as JSON: {error}") from error
     rank, alpha = parse_adapter_config(config, str(path))
-    return Adapter(SafetensorsStore(folder, "adapter_model"), rank, alpha, device)
+    return Adapter(SafetensorsStore(folder, "adapter_model"), rank, alpha, device, dtype)
 
 
 def parse_adapter_config(config: dict[str, Any], source: str = "adapter_config.json") -> tuple[int, float]:
