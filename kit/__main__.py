@@ -116,7 +116,7 @@ def decide(
 def prepare(profile: ProfileArgument, request: RequestArgument) -> None:
     """Print what the model would be given, one JSON line a question; needs no weights."""
     from kit import runtime
-    from kit.engine.prepare import describe_prepared, preparer_without_weights
+    from kit.engine.preview import describe_prepared, preparer_without_weights
     from kit.profile import load_profile
 
     settings = load_profile(profile)
@@ -131,11 +131,14 @@ def prepare(profile: ProfileArgument, request: RequestArgument) -> None:
 @app.command()
 def audit(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle folder or a packed .tar.gz.")],
+    trust_own: Annotated[
+        bool, typer.Option("--trust-own", help="Go on although the bundle's own audit.py is not a known one.")
+    ] = False,
 ) -> None:
     """Check a bundle with this kit's own auditor (no GPU, no model). The last line of output is JSON."""
     from kit.evidence import auditing
 
-    raise typer.Exit(auditing.run_audit(bundle))
+    raise typer.Exit(auditing.run_audit(bundle, trust_own))
 
 
 @app.command()

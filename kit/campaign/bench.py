@@ -220,7 +220,10 @@ def http_samples(profile: Profile, protocol: Protocol, name: str, repeats: int) 
 def _server(profile: Profile, name: str) -> Iterator[str]:
     """URL of an engine's server; a worker of our own is started and stopped for it."""
     if name == "remote":
-        yield profile.campaign.remote_url.rstrip("/")
+        from kit.campaign.runner import ROUTE
+        from kit.engine.remote import endpoints
+
+        yield endpoints(profile.campaign.remote_url).decide.removesuffix(ROUTE)
         return
     from kit.serve.process import start_worker
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ import httpx
 
 from kit.campaign.integrity import is_ready, without_latency
 from kit.campaign.plan import feasibility_cases
+from kit.campaign.reading import read_lines
 from kit.campaign.runner import ROUTE, open_client, read_health
 from kit.evidence.records import JsonlWriter
 
@@ -87,6 +89,11 @@ def run_drills(run: Run, engine: str = "native", *, start_worker: StartWorker | 
     if failed:
         raise DrillFailedError("; ".join(failed))
     return results
+
+
+def read_drills(run_dir: Path) -> list[dict[str, Any]]:
+    """The drills a run has recorded."""
+    return read_lines(run_dir / "records" / "drills.jsonl", FORMAT)
 
 
 class _Scene:

@@ -79,7 +79,7 @@ def drift_per_question(drift: Mapping[str, Any], against: str = "fresh", gate: f
     labels = list(dict.fromkeys(_label(row) for row in rows))
     place = {label: len(labels) - 1 - i for i, label in enumerate(labels)}
     with_steps = any(row["max_steps"] is not None for row in rows)
-    figure, axes = _canvas(10 if with_steps else 7.5, 1.5 + 0.19 * max(len(labels), 4), 2 if with_steps else 1)
+    figure, axes = canvas(10 if with_steps else 7.5, 1.5 + 0.19 * max(len(labels), 4), 2 if with_steps else 1)
     left = axes[0]
     largest = max((row["probability_drift"] for row in rows), default=0.0)
     for engine in engines:
@@ -102,7 +102,7 @@ def drift_per_question(drift: Mapping[str, Any], against: str = "fresh", gate: f
     what = "no question drifts at all" if largest == 0 else f"largest drift {largest:.3g}, {over or 'none'} over the gate"
     missing = sum(item["against"] == against for item in drift.get("missing", ()))
     what = f"{missing} answers are missing" if missing else what if rows else "nothing to compare"
-    return _title(figure, f"Drift per question, against the {_against(against)}: {what}")
+    return titled(figure, f"Drift per question, against the {_against(against)}: {what}")
 
 
 def probabilities(frame: pd.DataFrame, reference: str = "reference", gate: float = 0.02) -> Figure:
@@ -113,7 +113,7 @@ def probabilities(frame: pd.DataFrame, reference: str = "reference", gate: float
     key = ["request", "question", "candidate"]
     base = frame[frame["engine"] == reference].set_index(key)
     engines = [name for name in dict.fromkeys(frame["engine"]) if name != reference]
-    figure, axes = _canvas(4.6 * max(len(engines), 1) + 0.6, 6.2, max(len(engines), 1), rows=2, heights=(3, 1.3))
+    figure, axes = canvas(4.6 * max(len(engines), 1) + 0.6, 6.2, max(len(engines), 1), rows=2, heights=(3, 1.3))
     worst = 0.0
     for column, engine in enumerate(engines):
         ours = frame[frame["engine"] == engine].set_index(key)["probability"].rename("probability_ours")
@@ -136,7 +136,7 @@ def probabilities(frame: pd.DataFrame, reference: str = "reference", gate: float
         bottom.set(xlim=(-0.02, 1.02), ylim=(-span, span), xlabel=f"p({reference})", ylabel="difference")
         top.legend(loc="upper left", title=f"band: ±{gate:g}", alignment="left", frameon=False)
     what = "every point lies on the diagonal" if worst == 0 else f"largest difference {worst:.3g}"
-    return _title(figure, f"Probabilities of {reference} and candidate: {what}")
+    return titled(figure, f"Probabilities of {reference} and candidate: {what}")
 
 
 def detectable_shift(drift: Mapping[str, Any], engine: str | None = None) -> Figure:
@@ -147,7 +147,7 @@ def detectable_shift(drift: Mapping[str, Any], engine: str | None = None) -> Fig
     rows = [row for row in drift["rows"] if row["against"] == "fresh" and row["detectable_steps"] is not None]
     engine = engine or (rows[0]["engine"] if rows else None)
     rows = sorted((r for r in rows if r["engine"] == engine), key=lambda r: (-r["detectable_steps"], _label(r)))
-    figure, axes = _canvas(7.5, 1.5 + 0.19 * max(len(rows), 4), 1)
+    figure, axes = canvas(7.5, 1.5 + 0.19 * max(len(rows), 4), 1)
     axis = axes[0]
     for y, row in enumerate(rows):
         colour = TYPE_COLOUR[row["type"]]
@@ -166,7 +166,7 @@ def detectable_shift(drift: Mapping[str, Any], engine: str | None = None) -> Fig
     _legend(figure, axis, 3)
     steps = [row["detectable_steps"] for row in rows]
     what = f"from {min(steps)} to {max(steps)} BF16 steps" if steps else "no logits recorded"
-    return _title(figure, f"What the gates can see: {what}, {steps.count(1)} of {len(steps)} questions a single one")
+    return titled(figure, f"What the gates can see: {what}, {steps.count(1)} of {len(steps)} questions a single one")
 
 
 def logit_ladder(
@@ -181,7 +181,7 @@ def logit_ladder(
     ten candidates the largest logits are shown.
     """
     order = sorted(range(len(candidates)), key=lambda i: -reference[i])[:LADDER_CANDIDATES]
-    figure, axes = _canvas(max(5.0, 1.6 + 0.85 * len(order)), 6.2, 1, rows=2, heights=(1.2, 2))
+    figure, axes = canvas(max(5.0, 1.6 + 0.85 * len(order)), 6.2, 1, rows=2, heights=(1.2, 2))
     top, bottom = axes
     winner = first_maximum(reference)
     top.vlines(range(len(order)), min(0.0, *reference), [reference[i] for i in order], color=FAINT, linewidth=6)
@@ -213,7 +213,7 @@ def logit_ladder(
     bottom.set_ylabel("BF16 steps from the reference")
     _legend(figure, bottom, len(names) + 1)
     what = "every engine stands on the reference's rung" if changed == 0 else f"largest change {changed:g} steps"
-    return _title(figure, f"{title}: {what}")
+    return titled(figure, f"{title}: {what}")
 
 
 def latency(frame: pd.DataFrame, reference: str = "reference", value: str = "wall_ms") -> Figure:
@@ -224,7 +224,7 @@ def latency(frame: pd.DataFrame, reference: str = "reference", value: str = "wal
     measured = frame[(frame["phase"] == "measured") & frame[value].notna()]
     engines = list(dict.fromkeys(measured["engine"]))
     modalities = [name for name in MODALITY_STYLE if name in set(measured["modality"])]
-    figure, axes = _canvas(9, 1.4 + 0.55 * max(len(engines) * len(modalities), 2), 1)
+    figure, axes = canvas(9, 1.4 + 0.55 * max(len(engines) * len(modalities), 2), 1)
     axis = axes[0]
     chance = random.Random(7)  # the same jitter every time
     ticks, base = [], {}
@@ -254,15 +254,16 @@ def latency(frame: pd.DataFrame, reference: str = "reference", value: str = "wal
     axis.grid(axis="x")
     whose = "as the client saw it" if value == "wall_ms" else "as the server reports it"
     axis.set_xlabel(f"milliseconds a request, {whose} (this machine; line: median, bar: middle half)")
-    return _title(figure, "Latency per engine: compare medians within one modality")
+    return titled(figure, "Latency per engine: compare medians within one modality")
 
 
 # ---------------------------------------------------------------- pieces
 
 
-def _canvas(
-    width: float, height: float, columns: int, *, rows: int = 1, heights: Sequence[float] | None = None
+def canvas(
+    width: float, height: float, columns: int = 1, *, rows: int = 1, heights: Sequence[float] | None = None
 ) -> tuple[Figure, list[Any]]:
+    """An empty figure in the kit's style, and its axes row by row."""
     with matplotlib.rc_context(STYLE):
         figure = Plot(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -273,7 +274,8 @@ def _canvas(
     return figure, list(grid.flat)
 
 
-def _title(figure: Figure, text: str) -> Figure:
+def titled(figure: Figure, text: str) -> Figure:
+    """The figure with its one-sentence finding on top."""
     figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
     return figure
 

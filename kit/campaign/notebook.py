@@ -124,7 +124,7 @@ def _run_papermill(
             papermill.execute_notebook(
                 str(source), str(output), parameters=parameters, kernel_name="python3", cwd=str(PROJECT_ROOT),
                 progress_bar=False, log_output=False, execution_timeout=cell_timeout,
-                start_timeout=START_TIMEOUT_S, autosave_cell_every=30,
+                start_timeout=START_TIMEOUT_S, autosave_cell_every=30, kernel_manager_class=_local_kernels(),
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         return NotebookFailedError(source.name, error.cell_index, error.ename, error.evalue)
@@ -135,6 +135,17 @@ def _run_papermill(
     except RuntimeError as error:  # nbclient's word for a kernel that never came up
         return NotebookFailedError(source.name, None, type(error).__name__, str(error))
     return None
+
+
+def _local_kernels() -> type:
+    """A kernel manager that talks over local sockets: no open port, and no port to race for."""
+    from jupyter_client.manager import AsyncKernelManager
+    from traitlets import CaselessStrEnum
+
+    class LocalKernelManager(AsyncKernelManager):
+        transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc", config=True)
+
+    return LocalKernelManager
 
 
 def _drop_machine_facts(path: Path) -> None:

@@ -22,7 +22,7 @@ from kit.profile import PROJECT_ROOT, load_profile
 
 NOTEBOOKS = PROJECT_ROOT / "notebooks"
 # A stage that ends with one of these was judged and failed; any other error means nothing can be judged.
-JUDGED_ERRORS = ("CampaignStoppedError",)
+JUDGED_ERRORS = ("CampaignStoppedError", "DrillFailedError")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import httpx
 
 from kit.campaign.plan import Planned, planned_exchanges
 from kit.campaign.reading import EXCHANGES, WORKER, RecordsError, read_lines
+from kit.engine.remote import endpoints
 from kit.evidence.records import JsonlWriter, store_body, write_json
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _send_all(
 @contextmanager
 def _served(run: Run, engine: str, start_worker: StartServer | None) -> Iterator[Server]:
     if engine == "remote":
-        yield _Remote(run.profile.campaign.remote_url)
+        yield _Remote(endpoints(run.profile.campaign.remote_url).decide.removesuffix(ROUTE))
         return
     start = start_worker or _process_starter("start_worker")
     record = run.path / "records" / engine / "worker.jsonl"

@@ -160,11 +160,8 @@ def is_finished(run: Run, name: str) -> bool:
     if not file.exists():
         return False
     result = json.loads(file.read_text(encoding="utf-8"))
-    return (
-        result.get("stage") == name
-        and result.get("sentinel") == SENTINEL
-        and result.get("profile_sha256") == run.profile.sha256()
-    )
+    found = (result.get("stage"), result.get("sentinel"), result.get("profile_sha256"))
+    return bool(found == (name, SENTINEL, run.profile.sha256()))
 
 
 def forget(run: Run, name: str) -> None:

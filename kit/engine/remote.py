@@ -71,7 +71,7 @@ def load(profile: Profile) -> RemoteEngine:
 def _local_preparer(profile: Profile) -> Preparer | None:
     """Tokens and budgets from the profile's own tokenizer, where one is on this machine."""
     from kit.checkpoint.files import CheckpointError
-    from kit.engine.prepare import preparer_without_weights
+    from kit.engine.preview import preparer_without_weights
 
     try:
         return preparer_without_weights(profile)
