@@ -14,20 +14,31 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-import torch
 from PIL import Image
 from torch import Tensor
 
 from kit import runtime
 from kit.engine import native
-from kit.engine.base import Decision, Event, Grid
+from kit.engine.base import Decision, Event
 from kit.engine.capture import AtenRecording, AtenReplay, Recording
-from kit.engine.captured import CapturedForwards
 from kit.engine.graph import GraphEngine
 from kit.engine.graph_cache import PlannedForward, predict
-from kit.engine.native import Mode, NativeEngine
+from kit.engine.native import NativeEngine
 from kit.profile import Graph, Profile, load_profile
 from kit.profile import GraphCache as Bounds
+from tests.engine.forwards import (
+    SMALL,
+    TALL,
+    WIDE,
+    actions,
+    counts,
+    entries,
+    language,
+    multimodal,
+    poison,
+    text,
+    vision,
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,69 +71,6 @@ def build(profile: Profile) -> Iterator[Build]:
     yield build
     for engine in made:
         engine.close()
-
-
-# Forwards at the seam: any ids, positions and features, without going through a prompt.
-
-
-@dataclasses.dataclass(frozen=True)
-class Inputs:
-    """One language forward. positions [3, T]; features: image rows put in front, as many as there are."""
-
-    mode: Mode
-    ids: tuple[int, ...]
-    positions: Tensor
-    features: Tensor | None = None
-
-
-def text(tokens: int, seed: int = 0) -> Inputs:
-    ids = tuple(random.Random(seed).randrange(4000) for _ in range(tokens))
-    return Inputs("text", ids, torch.arange(tokens).expand(3, -1))
-
-
-def multimodal(engine: NativeEngine, tokens: int, seed: int = 0, start: int = 0) -> Inputs:
-    """Eight image rows and a text; `start` shifts the three axes by different amounts."""
-    pad = engine.config.image_token_id
-    ids = (pad,) * 8 + text(tokens - 8, seed).ids
-    shift = torch.tensor([[start], [2 * start], [3 * start]])
-    rows = torch.randn(8, engine.config.text.hidden_size, generator=torch.Generator().manual_seed(seed))
-    return Inputs("multimodal", ids, torch.arange(tokens).expand(3, -1) + shift, rows.to(engine.dtype))
-
-
-def language(engine: NativeEngine, inputs: Inputs) -> tuple[bytes, Event]:
-    with torch.inference_mode():
-        embeddings = engine.embed(inputs.ids, inputs.features)
-        row, event = engine.run_language(inputs.mode, embeddings, *engine.rotary.tables(inputs.positions))
-        return bits(row), event
-
-
-def vision(engine: NativeEngine, grids: tuple[Grid, ...], seed: int = 0) -> tuple[bytes, Event]:
-    with torch.inference_mode():
-        patches = sum(t * h * w for t, h, w in grids)
-        pixels = torch.rand(patches, 1536, generator=torch.Generator().manual_seed(seed)) * 2 - 1
-        features, event = engine.run_vision(grids, pixels.to(engine.dtype), engine.vision_tables(grids))
-        return bits(features), event
-
-
-def bits(tensor: Tensor) -> bytes:
-    return tensor.contiguous().view(torch.uint8).numpy().tobytes()
-
-
-def actions(engine: GraphEngine, reference: NativeEngine, stream: Sequence[Inputs]) -> list[str]:
-    """Run a stream on both engines, require equal bits, and return what the caches did."""
-    events = []
-    for inputs in stream:
-        row, event = language(engine, inputs)
-        assert row == language(reference, inputs)[0], event
-        events.append(event.action)
-    return events
-
-
-def counts(engine: GraphEngine, cache: str, *names: str) -> tuple[int, ...]:
-    return tuple(engine.counters()[cache][name] for name in names)
-
-
-SMALL, WIDE, TALL = (1, 4, 4), (1, 4, 8), (1, 8, 4)
 
 
 class TestReplayReadsItsBuffers:
@@ -188,22 +136,6 @@ class TestReplayReadsItsBuffers:
         thread.start()
         thread.join()
         assert seen == [(language(eager, text(30, 2))[0], Event("text:30", "replay"))]
-
-
-@torch.inference_mode()
-def poison(captured: CapturedForwards) -> None:
-    """NaN into every static buffer: what a replay needs it must get anew."""
-    assert captured._scratch is not None
-    for buffer in captured._scratch._buffers:
-        buffer.fill_(float("nan"))
-    for entry in entries(captured):
-        if entry.pixels is not None:
-            entry.pixels.fill_(float("nan"))
-        entry.recording._output.fill_(float("nan"))
-
-
-def entries(captured: CapturedForwards) -> list[Any]:
-    return [entry for cache in captured._caches._caches.values() for entry, _ in cache._entries.values()]
 
 
 class TestBounds:
