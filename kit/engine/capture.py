@@ -162,7 +162,7 @@ class AtenRecording:
 
 
 class AtenReplay:
-    """`aten-replay`: works on every device, proves machinery."""
+    """`aten-replay`: recorded ATen calls, for a device without graphs; proves machinery."""
 
     name = "aten-replay"
     claim = (
