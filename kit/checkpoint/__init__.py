@@ -17,14 +17,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.checkpoint.files import CheckpointError, cache_root, digest_of, hash_files
+from kit.checkpoint import hub
+from kit.checkpoint.files import CheckpointError, cache_root, digest_of, hash_files, sha256_file
+from kit.checkpoint.tokens import Tokenizer, load_tokenizer
+from kit.contract.answer import Calibration
 from kit.profile import Checkpoint, from_root
 
 if TYPE_CHECKING:
-    from kit.contract.answer import Calibration
     from kit.profile import Profile
 
-__all__ = ["CheckpointError", "CheckpointFiles", "locate"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointFiles",
+    "fetch",
+    "find_tokenizer",
+    "inventory",
+    "locate",
+    "make",
+    "verify",
+]
 
 
 @dataclass(frozen=True)
@@ -42,15 +53,51 @@ def locate(profile: Profile) -> CheckpointFiles:
     """Find the checkpoint of a profile, generating a synthetic one into the cache on first use.
 
     Synthetic: every file is hashed and must give the pinned digest. Folder: every file is hashed, the digest
-    names what was found. Hub: names, links and presence are checked; the hashes of 55 GB are left to
-    `verify`. Raises CheckpointError saying what to do.
+    names what was found. Hub: every pinned file must be there, lead nowhere else, and be unchanged (size and
+    time) since `verify` read it on this machine; 55 GB are not hashed again. Raises CheckpointError saying
+    what to do.
     """
     checkpoint = profile.checkpoint
     if checkpoint.kind == "synthetic":
         folder = _synthetic(checkpoint)
         source = f"generator {checkpoint.generator}, seed {checkpoint.seed}"
         return _files(folder / "base", folder / "adapter", checkpoint.digest, source)
-    raise CheckpointError(f"checkpoint kind {checkpoint.kind!r} is not known")
+    if checkpoint.kind == "folder":
+        return _folder(checkpoint)
+    pins = hub.pins_of(profile)
+    base, adapter = hub.find(profile, pins)
+    hub.check_note(profile, pins, base, adapter)
+    return _files(base, adapter, pins.digest(), _hub_source(checkpoint))
+
+
+def _folder(checkpoint: Checkpoint) -> CheckpointFiles:
+    base, adapter = from_root(checkpoint.base), from_root(checkpoint.adapter)
+    hashes = {f"base/{name}": sha for name, sha in hash_files(base).items()}
+    hashes |= {f"adapter/{name}": sha for name, sha in hash_files(adapter).items()}
+    return _files(base, adapter, digest_of(hashes), f"folders {checkpoint.base} and {checkpoint.adapter}")
+
+
+def _hub_source(checkpoint: Checkpoint) -> str:
+    return (
+        f"{checkpoint.base}@{checkpoint.base_revision[:12]} with "
+        f"{checkpoint.adapter}@{checkpoint.adapter_revision[:12]}"
+    )
+
+
+def find_tokenizer(profile: Profile) -> Tokenizer | None:
+    """The tokenizer of a profile if it can be had without weights or network, else None.
+
+    Synthetic: the committed file. Hub: the pinned file, if it alone is on disk with the right bytes.
+    """
+    from kit.checkpoint import synthetic
+
+    checkpoint = profile.checkpoint
+    if checkpoint.kind == "synthetic":
+        return load_tokenizer(synthetic.RECIPES[checkpoint.generator].static / "base")
+    if checkpoint.kind == "folder":
+        return load_tokenizer(from_root(checkpoint.base))
+    path = hub.find_file(profile, hub.pins_of(profile), "tokenizer.json")
+    return load_tokenizer(path.parent) if path else None
 
 
 def _files(base: Path, adapter: Path, digest: str, source: str) -> CheckpointFiles:
@@ -59,8 +106,6 @@ def _files(base: Path, adapter: Path, digest: str, source: str) -> CheckpointFil
 
 def read_calibration(adapter: Path) -> Calibration:
     """Temperatures and threshold from `decision_config.json` of the adapter folder."""
-    from kit.contract.answer import Calibration
-
     path = adapter / "decision_config.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -123,11 +168,66 @@ def _locked(store: Path) -> Iterator[None]:
 def make(profile: Profile) -> dict[str, Any]:
     """Generate (or find) a synthetic checkpoint and say where it is."""
     if profile.checkpoint.kind != "synthetic":
-        raise CheckpointError(f"profile {profile.name} has checkpoint kind {profile.checkpoint.kind!r}: nothing to make")
-    files = locate(profile)
-    return {"digest": files.digest, "base": str(files.base), "adapter": str(files.adapter), "source": files.source}
+        raise CheckpointError(f"profile {profile.name} has a checkpoint of kind {profile.checkpoint.kind!r}: nothing to make")
+    return _report(profile, locate(profile), [])
 
 
-def resolved(path: str) -> Path:
-    """A folder named by a profile."""
-    return from_root(path)
+def inventory(profile: Profile) -> dict[str, Any]:
+    """Every file's SHA-256 and every tensor's name, dtype and shape; reads every byte."""
+    from kit.checkpoint.inventory import inventory as listing
+
+    return {"profile": profile.name} | listing(locate(profile))
+
+
+def verify(profile: Profile) -> dict[str, Any]:
+    """Read every byte of the profile's checkpoint and list every problem; `problems` is empty when intact.
+
+    For a hub checkpoint a clean result is noted, and `locate` accepts the files from then on.
+    """
+    from kit.checkpoint.inventory import verify as problems_of
+
+    if profile.checkpoint.kind != "hub":
+        files = locate(profile)
+        return _report(profile, files, problems_of(files))
+    pins = hub.pins_of(profile)
+    base, adapter = hub.find(profile, pins)
+    files = _files(base, adapter, pins.digest(), _hub_source(profile.checkpoint))
+    problems = problems_of(files, pins)
+    if not problems:
+        hub.write_note(profile, pins, base, adapter)
+    return _report(profile, files, problems)
+
+
+def fetch(profile: Profile) -> dict[str, Any]:
+    """Download a hub checkpoint at its pinned commits (continuing an interrupted download), then `verify`.
+
+    A file with wrong bytes is removed, so that running the command again loads it afresh. A checkpoint of
+    another kind is only verified: there is nothing to download.
+    """
+    if profile.checkpoint.kind != "hub":
+        return verify(profile)
+    pins = hub.pins_of(profile)
+    base, adapter = hub.download(profile, pins)
+    wrong = [
+        name
+        for name, sha in pins.hashes().items()
+        if sha256_file((base if name.startswith("base/") else adapter) / name.partition("/")[2]) != sha
+    ]
+    if wrong:
+        hub.drop(profile, pins, wrong)
+        raise CheckpointError(
+            f"{len(wrong)} downloaded files did not have their pinned SHA-256 and were removed: "
+            f"{', '.join(wrong[:8])}; run the command again"
+        )
+    return verify(profile)
+
+
+def _report(profile: Profile, files: CheckpointFiles, problems: list[str]) -> dict[str, Any]:
+    return {
+        "profile": profile.name,
+        "digest": files.digest,
+        "source": files.source,
+        "base": str(files.base),
+        "adapter": str(files.adapter),
+        "problems": problems,
+    }

@@ -47,6 +47,12 @@ def safe_file(path: Path, inside: Iterable[Path]) -> None:
         raise CheckpointError(f"{path}: leads out of the checkpoint to {real}; copy the file instead of linking it")
 
 
+def blob_folders(folder: Path) -> tuple[Path, ...]:
+    """Where links of a hub snapshot (`models--X/snapshots/REVISION`) may lead: `models--X/blobs`."""
+    snapshot = folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
+    return (folder.parent.parent / "blobs",) if snapshot else ()
+
+
 def list_files(folder: Path, inside: Iterable[Path] = ()) -> dict[str, Path]:
     """Every file under `folder` by its relative name with `/`, hidden folders (downloads' notes) left out.
 

@@ -17,6 +17,9 @@ from tokenizers import normalizers
 
 from kit.checkpoint.files import CheckpointError, cache_root
 from kit.checkpoint.ranks import SPECIAL_TOKENS, build_tokenizer_json, read_ranks
+from kit.contract.errors import ContractError
+from kit.contract.prompt import LABELS, SYSTEM
+from kit.evidence.records import write_atomic
 
 if TYPE_CHECKING:
     from kit.engine.base import Grid
@@ -53,8 +56,6 @@ class Tokenizer:
         return int(token)
 
     def _labels(self) -> tuple[int, ...]:
-        from kit.contract.prompt import LABELS
-
         encoded = {label: self.encode(label) for label in LABELS}
         for label, ids in encoded.items():
             if len(ids) != 1:
@@ -74,8 +75,6 @@ class Tokenizer:
         The text `AutoTokenizer.apply_chat_template(..., add_generation_prompt=True, enable_thinking=False)`
         gives: message contents are stripped, an image is one pad between its marks.
         """
-        from kit.contract.prompt import SYSTEM
-
         content = ("<|vision_start|><|image_pad|><|vision_end|>" * images + user_text).strip()
         return (
             f"<|im_start|>system\n{SYSTEM.strip()}<|im_end|>\n<|im_start|>user\n{content}<|im_end|>\n"
@@ -102,8 +101,6 @@ def from_qwen_package() -> Tokenizer:
 
     Raises CheckpointError when the package is not installed.
     """
-    from kit.evidence.records import write_atomic
-
     path = _package_ranks()
     raw = path.read_bytes()
     built = cache_root() / "tokenizers" / f"{PACKAGE_MODEL}-{hashlib.sha256(raw).hexdigest()[:12]}.json"
@@ -134,8 +131,6 @@ def expand_images(
     as they are. Raises ContractError (422) when the prompt of an image request has more or fewer pads than
     images, or a literal video pad, which the reference would look up among videos that are not there.
     """
-    from kit.contract.errors import ContractError
-
     if not image_tokens:
         return list(ids)
     pads = sum(1 for token in ids if token == image_token_id)
@@ -160,8 +155,6 @@ def positions(ids: Sequence[int], grids: Sequence[Grid], image_token_id: int, me
     width p + column, and what follows starts at p + max(h, w). Without grids every token is text, literal
     pads too. Raises ContractError when the pads do not come in one run of the right length per grid.
     """
-    from kit.contract.errors import ContractError
-
     time: list[int] = []
     height: list[int] = []
     width: list[int] = []
