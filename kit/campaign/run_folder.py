@@ -95,17 +95,15 @@ def open_run(profile_path: str | Path, run_id: str) -> Run:
 
 def latest_unfinished(profile: Profile) -> str:
     """Id of the newest unsealed run of this profile. Raises RunError if there is none."""
-    candidates = sorted(
-        (
-            path.name
-            for path in runs_root().glob(f"{profile.name}-*")
-            if (path / "run.json").exists() and not (path / "SHA256SUMS").exists()
-        ),
-        reverse=True,
-    )
-    if not candidates:
+    started = {}
+    for file in runs_root().glob("*/run.json"):
+        facts = json.loads(file.read_text(encoding="utf-8"))
+        sealed = (file.parent / "SHA256SUMS").exists()
+        if facts["profile"] == profile.name and not sealed and file.parent.name != interactive_id(profile):
+            started[facts["started_utc"]] = file.parent.name
+    if not started:
         raise RunError(f"no unfinished run of {profile.name} to resume; leave --resume out to start a new one")
-    return candidates[0]
+    return started[max(started)]
 
 
 def _create(path: Path, profile: Profile, profile_path: Path, protocol: Protocol) -> None:

@@ -1,0 +1,181 @@
+"""The finished cpu-tiny run that `make test` has just made (KIT_RUN names it): what it says, and that it cannot be bent.
+
+Without KIT_RUN there is nothing to look at, and these tests fail rather than skip.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.campaign.notebook import declared_parameters
+from kit.campaign.run_folder import run_path
+from kit.profile import PROJECT_ROOT, load_profile
+
+OLD_PYTHONS = ("python3.9", "python3.10", "python3.12", "python3.13")
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Path:
+    name = os.environ.get("KIT_RUN")
+    assert name, "KIT_RUN is not set: run `make pipeline`"
+    path = run_path(name)
+    assert (path / "SHA256SUMS").exists(), f"{path.name} is not sealed"
+    return path
+
+
+@pytest.fixture(scope="module")
+def verdict(bundle):
+    return json.loads((bundle / "verdict.json").read_text())
+
+
+def audit(folder: Path, python: str = sys.executable) -> tuple[int, dict]:
+    """The bundle's own auditor, run as a stranger would: another process, nothing installed (-S -E)."""
+    done = subprocess.run(
+        [python, "-I", str(folder / "audit.py"), str(folder)], capture_output=True, text=True, timeout=300, check=False
+    )
+    return done.returncode, json.loads(done.stdout.splitlines()[-1])
+
+
+def seal_again(folder: Path) -> None:
+    """What a careful forger does last: new checksums over the changed files."""
+    names = sorted(
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.name != "SHA256SUMS"
+    )
+    lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+class TestVerdict:
+    def test_the_counts_of_the_campaign(self, verdict):
+        assert verdict["verdict"] == "pass"
+        assert verdict["counts"] == {
+            "requests": 28, "questions": 49, "posts": 187, "ok": 183, "rejected": 4,
+            "by_engine": {"reference": 58, "native": 62, "graph": 62, "frontend": 5},
+        }  # fmt: skip
+
+    def test_eager_and_graph_do_not_drift_at_all(self, verdict):
+        assert verdict["max_probability_drift"] == 0.0
+        assert set(verdict["drift"]) >= {"native/fresh", "graph/fresh"}
+
+    def test_fresh_and_frozen_answers_were_judged(self, verdict):
+        assert verdict["against"] == ["fresh", "frozen"]
+
+    def test_graphs_were_captured_and_replayed_in_all_three_caches(self, bundle):
+        counters = json.loads((bundle / "counters.json").read_text())["engines"]["graph"]["counters"]
+        for cache in ("text", "multimodal", "vision"):
+            assert counters[cache]["captures"] > 0
+            assert counters[cache]["replays"] > 0
+            assert counters[cache]["fallbacks"] == 0
+        assert counters["text"]["invalidations"] + counters["multimodal"]["invalidations"] > 0
+
+    def test_the_backend_is_named_for_what_it_is(self, bundle):
+        assert json.loads((bundle / "records/graph/engine.json").read_text())["backend"] == "aten-replay"
+
+
+class TestAudit:
+    @pytest.mark.parametrize("python", [sys.executable, *filter(shutil.which, OLD_PYTHONS)])
+    def test_passes_with_nothing_but_python(self, bundle, python):
+        if subprocess.run([python, "-c", ""], check=False, capture_output=True).returncode:
+            pytest.skip(f"{python} is a name without an interpreter behind it")
+        code, result = audit(bundle, python)
+        assert (code, result["audit"], result["problems"]) == (0, "pass", [])
+
+    @pytest.mark.parametrize(
+        "change",
+        ["byte", "added", "removed", "renamed", "dropped", "duplicated", "reordered", "metric", "empty-corpus"],
+    )
+    @pytest.mark.parametrize("resealed", [False, True], ids=["sums-kept", "sums-recomputed"])
+    def test_a_doctored_bundle_fails(self, bundle, tmp_path, change, resealed):
+        copy = tmp_path / "copy"
+        shutil.copytree(bundle, copy)
+        CHANGES[change](copy)
+        if resealed:
+            seal_again(copy)
+        code, result = audit(copy)
+        assert code == 1
+        assert result["audit"] == "fail"
+        assert result["problem_count"] > 0
+
+    def test_no_trace_of_this_machine(self, bundle):
+        for path in bundle.rglob("*"):
+            if path.is_file() and path.suffix in (".json", ".jsonl", ".ipynb", ".log", ".toml", ".html", ".txt"):
+                text = path.read_text(encoding="utf-8")
+                assert str(PROJECT_ROOT) not in text, path
+                assert str(Path.home()) + "/" not in text, path
+
+
+def _records(copy: Path) -> Path:
+    return copy / "records/native/exchanges.jsonl"
+
+
+def flip(copy: Path) -> None:
+    body = next(iter(sorted((copy / "records/bodies").iterdir())))
+    data = bytearray(body.read_bytes())
+    data[len(data) // 2] ^= 1
+    body.write_bytes(bytes(data))
+
+
+def lines_of(change):
+    def apply(copy: Path) -> None:
+        lines = _records(copy).read_bytes().splitlines(keepends=True)
+        _records(copy).write_bytes(b"".join(change(lines)))
+
+    return apply
+
+
+def edit_metric(copy: Path) -> None:
+    drift = json.loads((copy / "drift.json").read_text())
+    drift["rows"][0]["probability_drift"] = 0.001
+    (copy / "drift.json").write_text(json.dumps(drift))
+
+
+CHANGES = {
+    "byte": flip,
+    "added": lambda copy: (copy / "records/extra.json").write_text("{}"),
+    "removed": lambda copy: (copy / "records/native/engine.json").unlink(),
+    "renamed": lambda copy: (copy / "drift.json").rename(copy / "drifts.json"),
+    "dropped": lines_of(lambda lines: [*lines[:10], *lines[11:]]),
+    "duplicated": lines_of(lambda lines: [*lines[:10], lines[9], *lines[10:]]),
+    "reordered": lines_of(lambda lines: [*lines[:9], lines[10], lines[9], *lines[11:]]),
+    "metric": edit_metric,
+    "empty-corpus": lambda copy: (copy / "protocol/corpus.jsonl").write_text(""),
+}
+
+
+class TestNotebooks:
+    """nbval compares only cells that carry stored outputs; here it is made sure that there are some."""
+
+    @pytest.mark.parametrize("path", sorted((PROJECT_ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+    def test_every_notebook_can_be_run_by_name_alone(self, path):
+        assert declared_parameters(path) == {"profile": "params/cpu-tiny.toml", "run_dir": "", "rerun": False}
+
+    @pytest.mark.parametrize(
+        "path",
+        [p for p in sorted((PROJECT_ROOT / "notebooks").glob("*.ipynb")) if p.stem != "04_remote"],
+        ids=lambda p: p.stem,
+    )
+    def test_the_verdict_cell_has_a_stored_pass(self, path):
+        cells = json.loads(path.read_text())["cells"]
+        checked = [cell for cell in cells if "nbval-check-output" in cell["metadata"].get("tags", [])]
+        assert len(checked) == 1
+        assert checked[0]["execution_count"]
+        text = "".join(checked[0]["outputs"][0]["text"])
+        assert text.rstrip().endswith("PASS")
+
+
+def test_the_tracked_tree_is_small():
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=PROJECT_ROOT, capture_output=True, check=True
+    ).stdout.decode().split("\0")[:-1]  # fmt: skip
+    size = sum((PROJECT_ROOT / name).stat().st_size for name in names if (PROJECT_ROOT / name).exists())
+    assert size < 35_000_000
+
+
+def test_the_default_profile_is_the_one_that_ran(bundle):
+    assert (bundle / "profile.json").read_bytes() == load_profile("params/cpu-tiny.toml").canonical()
