@@ -79,7 +79,8 @@ def gates(verdict: Mapping[str, Any]) -> Figure:
             if isinstance(passed, float) and math.isnan(passed):
                 continue
             axis.plot(x, y, "s", color=FAINT if passed else GATE_COLOUR, markersize=15)
-            axis.text(x, y, "ok" if passed else "FAIL", ha="center", va="center", fontsize=7, color=INK)
+            axis.text(x, y, "ok" if passed else "FAIL", ha="center", va="center", fontsize=7,
+                      color=INK if passed else "white")  # fmt: skip
     axis.set_xticks(range(len(table.columns)), table.columns, rotation=40, ha="right")
     axis.set_yticks(range(len(table)), table.index)
     axis.set_xlim(-0.6, len(table.columns) - 0.4)

@@ -1,0 +1,90 @@
+"""A run that does not end well: what it says, and that its remains are packaged as a failure."""
+
+import json
+
+import pytest
+
+from kit.campaign import pipeline
+from kit.campaign.run_folder import RunError, open_run
+from tests.campaign.test_notebook import write
+
+PROFILE = "params/cpu-tiny.toml"
+PARAMETERS = 'profile = ""\nrun_dir = ""\n'
+FINISH = (
+    "from kit.campaign.stage import begin\n"
+    "begin('01_preflight', profile=profile, run_dir=run_dir).finish({})"
+)  # fmt: skip
+
+
+@pytest.fixture
+def notebooks(tmp_path, monkeypatch):
+    """An empty notebook folder and runs folder of this test's own."""
+    monkeypatch.setenv("KIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(pipeline, "NOTEBOOKS", tmp_path / "notebooks")
+    (tmp_path / "notebooks").mkdir()
+    return tmp_path / "notebooks"
+
+
+def first_stage(notebooks, source):
+    write(notebooks / "01_preflight.ipynb", source, parameters=PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import os; os._exit(9)", "DeadKernel"),
+        ("import sys; sys.exit(0)", "SystemExit"),
+        ("print('looks fine')", "NoSentinel"),
+    ],
+    ids=["error", "dead-kernel", "early-exit", "no-sentinel"],
+)
+def test_a_stage_that_did_not_finish_cannot_be_judged(notebooks, tmp_path, source, said):
+    first_stage(notebooks, source)
+    outcome = pipeline.run(PROFILE, run_id="a")
+    assert outcome.exit_code == 2
+    assert outcome.line["verdict"] == "not-judged"
+    assert said in outcome.line["failed"]
+    verdict = json.loads((tmp_path / "runs/a/verdict.json").read_text())
+    assert verdict["verdict"] == "fail"
+    assert said in verdict["failures"][0]
+    assert (tmp_path / "runs/a/SHA256SUMS").exists()
+    assert (tmp_path / "runs/a/notebooks/01_preflight.ipynb").exists()
+
+
+def test_an_unplanned_status_is_a_failed_gate(notebooks):
+    first_stage(notebooks, "class CampaignStoppedError(Exception): pass\nraise CampaignStoppedError('status 500')")
+    outcome = pipeline.run(PROFILE, run_id="a")
+    assert (outcome.exit_code, outcome.line["verdict"]) == (1, "fail")
+
+
+def test_a_finished_stage_is_kept_on_resume(notebooks, tmp_path, monkeypatch):
+    first_stage(notebooks, FINISH)
+    ran = []
+
+    def stop_at_second(run, stage):
+        ran.append(stage)
+        if stage != "01_preflight":
+            raise KeyboardInterrupt
+        real(run, stage)
+
+    real = pipeline._run_stage
+    monkeypatch.setattr(pipeline, "_run_stage", stop_at_second)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(PROFILE, run_id="a")
+    assert not (tmp_path / "runs/a/SHA256SUMS").exists()
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(PROFILE, resume=True)
+    assert ran == ["01_preflight", "02_checkpoint", "02_checkpoint"]
+
+
+def test_an_existing_run_is_not_overwritten(notebooks):
+    open_run(PROFILE, "a")
+    with pytest.raises(RunError, match="--resume"):
+        pipeline.run(PROFILE, run_id="a")
+
+
+def test_a_sealed_run_is_not_continued(notebooks):
+    (open_run(PROFILE, "a").path / "SHA256SUMS").write_text("")
+    with pytest.raises(RunError, match="sealed"):
+        pipeline.run(PROFILE, run_id="a", resume=True)
