@@ -21,7 +21,7 @@ from kit.contract.answer import answer
 from kit.engine.base import Counters, Decision, Event, Grid, Prepared, PreparedQuestion, QuestionResult
 from kit.engine.prepare import Preparer
 from kit.kernels import Ops, select
-from kit.model.config import load_config
+from kit.model.config import ConfigError, load_config
 from kit.model.head import LabelHead
 from kit.model.language import Language
 from kit.model.lora import load_adapter
@@ -51,6 +51,11 @@ class NativeEngine:
         self.calibration, self.digest = files.calibration, files.digest
         self.preparer = Preparer(load_tokenizer(files.base), profile)
         self.config = load_config(files.base)
+        if self.config.image_token_id != self.preparer.tokenizer.image_token_id:
+            raise ConfigError(
+                f"{files.base}: config.json says image_token_id {self.config.image_token_id}, "
+                f"tokenizer.json gives <|image_pad|> the id {self.preparer.tokenizer.image_token_id}"
+            )
         self.ops = ops or select(profile.runtime.numerics, self.device)
         weights = Weights(SafetensorsStore(files.base, "model"), self.dtype, self.device)
         wide = torch.promote_types(self.dtype, torch.float32)

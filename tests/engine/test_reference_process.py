@@ -120,3 +120,20 @@ def test_missing_base_tensors_are_refused_by_both_engines(
         reference.load(profile)
     with pytest.raises(WeightError, match=r"missing .*layers\.1\.linear_attn\.dt_bias"):
         native.load(profile)
+
+
+def test_a_tokenizer_with_another_image_token_is_refused(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kit.engine import native
+    from kit.model.config import ConfigError
+
+    files = checkpoint.locate(profile)
+    base = tmp_path / "base"
+    shutil.copytree(files.base, base)
+    config = json.loads((base / "config.json").read_text())
+    config["image_token_id"] += 1
+    (base / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(checkpoint, "locate", lambda _: dataclasses.replace(files, base=base))
+    with pytest.raises(ConfigError, match=r"image_token_id \d+, tokenizer\.json gives"):
+        native.load(profile)
