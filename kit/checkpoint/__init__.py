@@ -174,7 +174,7 @@ def make(profile: Profile) -> dict[str, Any]:
 
 def inventory(profile: Profile) -> dict[str, Any]:
     """Every file's SHA-256 and every tensor's name, dtype and shape; reads every byte."""
-    from kit.checkpoint.inventory import inventory as listing
+    from kit.checkpoint.contents import inventory as listing
 
     return {"profile": profile.name} | listing(locate(profile))
 
@@ -184,7 +184,7 @@ def verify(profile: Profile) -> dict[str, Any]:
 
     For a hub checkpoint a clean result is noted, and `locate` accepts the files from then on.
     """
-    from kit.checkpoint.inventory import verify as problems_of
+    from kit.checkpoint.contents import verify as problems_of
 
     if profile.checkpoint.kind != "hub":
         files = locate(profile)

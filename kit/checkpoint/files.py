@@ -1,7 +1,7 @@
 """The files of a checkpoint: where the cache is, what is inside it, and one digest over all of it.
 
 Covers: the cache root, safe listing of a folder (regular files that do not lead out of it), SHA-256 of files
-and the digest of a folder. Does not cover: tensors (`kit.checkpoint.inventory`) or making anything.
+and the digest of a folder. Does not cover: tensors (`kit.checkpoint.contents`) or making anything.
 """
 
 from __future__ import annotations

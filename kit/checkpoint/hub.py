@@ -2,7 +2,7 @@
 
 Covers: looking in the kit's cache and in the hub's own, downloading exactly the pinned files (interrupted
 downloads continue), and the note that says which bytes were verified. Does not cover: what is verified
-(`kit.checkpoint.inventory`).
+(`kit.checkpoint.contents`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a checkpoint from the hub must be: revisions and the SHA-256 of every file, read from a pins file.
 
 Covers: the file format `kit-pins/1` and its checks. Does not cover: comparing files with the pins
-(`kit.checkpoint.inventory`) or downloading them (`kit.checkpoint.hub`).
+(`kit.checkpoint.contents`) or downloading them (`kit.checkpoint.hub`).
 """
 
 from __future__ import annotations
