@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
 """Check an evidence bundle: python audit.py BUNDLE   (Python 3.9 or later, standard library only)
 
-Covers: every file's hash; no file missing, unlisted, linked or unsafely named; the profile, the fixed gates,
-the protocol's bytes; executed notebooks against the packed sources; the recorded requests against the plan
-the protocol gives; every answer recomputed from the recorded logits, the logits from hidden rows and label
-head, drift, repeats, graph counters by simulating the cache, and every gate of the verdict. It shares no code
-with what computed them first. All problems are listed; the last line is one JSON document. Exit code: 0 pass,
-1 fail, 2 could not judge. An empty set fails, NaN fails, and a check that cannot be completed fails.
+Covers: every file's hash and role; the profile, the fixed gates and the protocol's bytes; executed notebooks
+against the packed sources; the recorded requests against the plan that the protocol gives; the worker's
+record against the client's; every answer from the recorded logits, and the logits from hidden rows and label
+head; drift, repeats, latencies and the graph cache by its policy; every gate and count of the verdict. It
+shares no code with what computed them first. Every problem is listed; the last line is one JSON document.
+Exit code: 0 pass, 1 fail, 2 could not judge. An empty set fails, NaN fails, and so does a check that cannot
+be completed.
 
-Does not cover: a forgery that is consistent throughout, which no offline check can refuse (compare the
-bundle's digest with one its author published elsewhere, or run it again); who made the bundle (signatures);
-whether the decisions are any good.
+Does not cover: a forgery that is consistent throughout, which no offline check can refuse (compare the digest
+of SHA256SUMS with one its author published elsewhere, or run it again); who made the bundle; whether the
+packed sources are what ran; report.html, figures and logs, which are for people; whether decisions are good.
+
+Sections: rules, reading, files, identity, sources and notebooks, records, answers, drift, graph cache,
+operators and drills, latency, verdict, running. A check is a function named check_<rule>.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
 import hashlib
 import io
 import json
@@ -25,7 +31,10 @@ import re
 import struct
 import sys
 import tarfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Sequence, Tuple
+
+# ---------------------------------------------------------------- rules
 
 AUDIT_VERSION = 1
 GATES = {"probability": 0.02, "confidence": 0.02, "noul": 0.02, "expected_value": 0.1, "winner_margin": 0.05}
@@ -35,14 +44,25 @@ MAX_STEPS = 4096
 LATTICE_EXPONENTS = range(21)
 LATTICE_TOLERANCE = 1e-9
 LABELS = 32
+MOST_LISTED = 50
+EXIT_CODES = {"pass": 0, "fail": 1, "not-judged": 2}
+
+ENGINES = ("reference", "native", "graph", "remote")
 CACHES = ("text", "multimodal", "vision")
-ENGINE_STAGES = {"03_reference": "reference", "04_native_eager": "native", "04_remote": "remote", "05_native_graph": "graph"}
+COUNTERS = ("captures", "replays", "evictions", "invalidations", "fallbacks")
 STAGES = (
     "01_preflight", "02_checkpoint", "03_reference", "04_native_eager", "04_remote", "05_native_graph",
     "06_operators", "07_faults", "08_drift", "09_performance", "10_evidence",
 )  # fmt: skip
+ENGINE_STAGES = {
+    "03_reference": "reference", "04_native_eager": "native", "04_remote": "remote", "05_native_graph": "graph",
+}  # fmt: skip
 NATIVE_STAGES = ("06_operators", "07_faults")
-FORMATS = {
+SENTINEL = "finished"
+FROZEN_ONLY = "answers frozen with the protocol alone"
+
+# Every file has one of these roles. Documents have a format; the rest is there, or may be there.
+DOCUMENTS = {
     "run.json": "kit-run/1",
     "profile.json": "kit-profile/1",
     "environment.json": "kit-environment/1",
@@ -53,9 +73,22 @@ FORMATS = {
     "performance.json": "kit-performance/1",
     "verdict.json": "kit-verdict/1",
 }
-OTHER_FILES = ("profile.toml", "source.tar.gz", "ro-crate-metadata.json", "report.html", "audit.py", "protocol/corpus.jsonl")
+NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1"}
+CRATE = "ro-crate-metadata.json"
+PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")
+CHECKPOINT_FILES = ("checkpoint.json", "records/label_head.bin")  # a run of a remote engine alone has none
+MAY_BE = (
+    r"protocol/.+",
+    r"records/bodies/[0-9a-f]{64}",
+    r"logs/[\w.-]+",
+    r"attempts/.+",
+    r"figures/[\w.-]+\.png",
+)
 UNLISTED = ("SHA256SUMS", "SHA256SUMS.sig")
-FOLDERS = ("protocol/", "records/", "stages/", "notebooks/", "logs/", "attempts/", "figures/")
+FOR_PEOPLE = "report.html, figures and logs (for people; nothing is derived from them)"
+
+Json = Dict[str, Any]
+Key = Tuple[Any, ...]
 
 
 class NotJudgedError(Exception):
@@ -66,802 +99,1280 @@ class UnreadableError(Exception):
     """Something a check needs is missing or malformed; the check cannot be completed, so it fails."""
 
 
-# ---------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------- reading
+
+
+class Planned(NamedTuple):
+    """One request that an engine had to be sent. digest: SHA-256 of its bytes, None where the plan has none."""
+
+    target: str
+    phase: str
+    number: int
+    request: str
+    modality: str
+    status: int
+    digest: str | None
+
+
+class Post(NamedTuple):
+    """The worker's side of one request."""
+
+    line: Json
+    questions: List[Json]
+    visions: List[Json]
+
+
+def once(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep what a method of Bundle returns; nothing here changes while it is read."""
+
+    def kept(self: Bundle, *arguments: Any) -> Any:
+        key = (method.__name__, *arguments)
+        if key not in self.memory:
+            self.memory[key] = method(self, *arguments)
+        return self.memory[key]
+
+    return kept
 
 
 class Bundle:
-    """The folder under audit, its documents read once, and the problems found so far."""
+    """The folder under audit, its content read once, and the problems found so far."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.problems = []
-        self.not_checked = []
-        self._documents = {}
+        self.rule = ""  # the check at work
+        self.problems: List[str] = []
+        self.not_checked: List[str] = []
+        self.memory: Dict[Any, Any] = {}
 
-    def fail(self, rule, where, message):
-        self.problems.append("%s: %s: %s" % (rule, where, message))
+    def fail(self, where: str, message: str) -> None:
+        problem = "%s: %s: %s" % (self.rule, where, message)
+        if problem not in self.problems:
+            self.problems.append(problem)
 
-    def expect(self, rule, where, found, expected):
+    def expect(self, where: str, found: Any, expected: Any) -> None:
         """One comparison: a problem unless both are equal."""
-        if found != expected:
-            self.fail(rule, where, "found %s, expected %s" % (short(found), short(expected)))
+        if found != expected or isinstance(found, bool) != isinstance(expected, bool):
+            self.fail(where, "found %s, expected %s" % (short(found), short(expected)))
 
-    def exists(self, name):
-        return os.path.isfile(os.path.join(self.path, name))
+    def leave(self, what: str) -> None:
+        """Something this audit does not check, said in its result."""
+        if what not in self.not_checked:
+            self.not_checked.append(what)
 
-    def read(self, name):
+    # files
+
+    @once
+    def files(self) -> Any:
+        """(names of all regular files, names of everything that is neither file nor folder)."""
+        files, odd = set(), []
+        for folder, folders, names in os.walk(self.path):
+            for name in folders + names:
+                full = os.path.join(folder, name)
+                relative = os.path.relpath(full, self.path).replace(os.sep, "/")
+                if os.path.islink(full) or not (os.path.isfile(full) or os.path.isdir(full)):
+                    odd.append(relative)
+                elif os.path.isfile(full):
+                    files.add(relative)
+        return files, sorted(odd)
+
+    def exists(self, name: str) -> bool:
+        return name in self.files()[0]
+
+    def read(self, name: str) -> bytes:
+        if not safe_name(name) or not self.exists(name):
+            raise UnreadableError("%s is missing" % name)
         try:
             with open(os.path.join(self.path, *name.split("/")), "rb") as file:
                 return file.read()
         except OSError as error:
-            raise UnreadableError("%s cannot be read (%s)" % (name, error.strerror)) from None
+            raise UnreadableError("%s cannot be read (%s)" % (name, error.strerror)) from error
 
-    def json(self, name):
-        if name not in self._documents:
-            self._documents[name] = parse_json(self.read(name), name)
-            if not isinstance(self._documents[name], dict):
-                raise UnreadableError("%s is not a JSON object" % name)
-        return self._documents[name]
+    @once
+    def json(self, name: str) -> Any:
+        document = parse_json(self.read(name), name)
+        if not isinstance(document, dict):
+            raise UnreadableError("%s is not a JSON object" % name)
+        return document
 
-    def lines(self, name, expected_format):
-        """Lines of a JSONL record behind its header."""
+    @once
+    def jsonl(self, name: str) -> Any:
+        """All lines of a JSONL record, its header first."""
         data = self.read(name)
         if not data.endswith(b"\n"):
             raise UnreadableError("%s: the last line is cut off" % name)
-        documents = [parse_json(line, "%s line %d" % (name, i)) for i, line in enumerate(data[:-1].split(b"\n"), 1)]
-        if documents[0].get("format") != expected_format:
-            raise UnreadableError("%s: format is %r, expected %r" % (name, documents[0].get("format"), expected_format))
-        return documents[1:]
+        lines = [
+            parse_json(line, "%s line %d" % (name, i)) for i, line in enumerate(data[:-1].split(b"\n"), 1)
+        ]
+        if not all(isinstance(line, dict) for line in lines):
+            raise UnreadableError("%s: a line is not an object" % name)
+        return lines
+
+    # what was asked for
 
     @property
-    def profile(self):
-        return self.json("profile.json")
+    def profile(self) -> Json:
+        document: Json = self.json("profile.json")
+        return document
 
     @property
-    def engines(self):
-        return list(self.profile["campaign"]["engines"])
+    def engines(self) -> List[str]:
+        engines = list(self.profile["campaign"]["engines"])
+        if not engines or any(name not in ENGINES for name in engines) or len(set(engines)) != len(engines):
+            raise UnreadableError(
+                "profile.json: engines are %s, expected distinct ones of %s" % (engines, ENGINES)
+            )
+        return engines
 
     @property
-    def reference(self):
-        return self.profile["campaign"]["reference"]
+    def recorded_engines(self) -> List[str]:
+        """Engines whose worker kept a record of its own."""
+        return [engine for engine in self.engines if engine != "remote"]
 
-    def stages(self):
+    @property
+    def reference(self) -> str:
+        return str(self.profile["campaign"]["reference"])
+
+    @property
+    def native(self) -> bool:
+        return "native" in self.engines
+
+    def stages(self) -> List[str]:
         left_out = {stage for stage, engine in ENGINE_STAGES.items() if engine not in self.engines}
-        if "native" not in self.engines:
-            left_out.update(NATIVE_STAGES)
+        left_out.update(() if self.native else NATIVE_STAGES)
         return [stage for stage in STAGES if stage not in left_out]
 
+    @once
+    def corpus(self) -> Any:
+        """The frozen requests in order, each with the digest of the bytes that are sent for it."""
+        data, cases = self.read("protocol/corpus.jsonl"), []
+        for number, line in enumerate(
+            data[:-1].split(b"\n") if data.endswith(b"\n") else data.split(b"\n"), 1
+        ):
+            if not data.strip():
+                break
+            case = parse_json(line, "protocol/corpus.jsonl line %d" % number)
+            body = json.dumps(case["request"], ensure_ascii=False, separators=(",", ":")).encode()
+            cases.append(dict(case, sha256=sha256(body)))
+        if not cases:
+            raise UnreadableError("protocol/corpus.jsonl holds no request; an empty corpus proves nothing")
+        return cases
 
-def parse_json(data, where):
-    """Strict JSON: no duplicate keys, no NaN or Infinity."""
+    @once
+    def plan(self, engine: str) -> Any:
+        """Everything an engine had to be sent, in order."""
+        cases, campaign = self.corpus(), self.profile["campaign"]
+        firsts = [
+            case for kind in ("text", "image") for case in [c for c in cases if c["modality"] == kind][:1]
+        ]
+        plan = [answered("worker", "feasibility", 0, case) for case in firsts]
+        for number in range(1, campaign["passes"] + 1):
+            plan += [answered("worker", "measured", number, case) for case in cases]
+        if engine != campaign["reference"]:
+            for name, again in (("refused-invalid-base64", firsts[0]), ("refused-five-images", firsts[-1])):
+                plan.append(Planned("worker", "refused", 0, name, "image", 422, None))
+                plan.append(answered("worker", "recovery", 0, again))
+        if engine == "graph" and campaign["frontend"]:
+            plan += [answered("frontend", "frontend", 0, case) for case in frontend_spots(cases)]
+        return plan
 
-    def pairs(items):
-        result = dict(items)
-        if len(result) != len(items):
+    @once
+    def frozen(self) -> Any:
+        """Request id -> response frozen with the protocol; None where none were."""
+        if not self.exists("protocol/reference.json"):
+            return None
+        entries = parse_json(self.read("protocol/reference.json"), "protocol/reference.json")
+        return {entry["id"]: entry["response"] for entry in entries}
+
+    # what was recorded
+
+    def exchanges(self, engine: str) -> List[Json]:
+        lines: List[Json] = self.jsonl("records/%s/exchanges.jsonl" % engine)[1:]
+        return lines
+
+    def worker(self, engine: str) -> List[Json]:
+        lines: List[Json] = self.jsonl("records/%s/worker.jsonl" % engine)[1:]
+        return lines
+
+    @once
+    def posts(self, engine: str) -> Any:
+        """Sequence -> the worker's side of that post; nothing for a remote engine."""
+        posts: Dict[Any, Post] = OrderedDict()
+        questions: List[Json] = []
+        visions: List[Json] = []
+        for line in self.worker(engine) if engine != "remote" else ():
+            if line["kind"] == "post":
+                posts.setdefault(line["sequence"], Post(line, questions, visions))
+                questions, visions = [], []
+            elif line["kind"] == "question" and line["sequence"] is not None:
+                questions.append(line)
+            elif line["kind"] == "vision" and line["sequence"] is not None:
+                visions.append(line)
+        return posts
+
+    def post(self, engine: str, sequence: Any) -> Post:
+        posts = self.posts(engine)
+        if sequence not in posts:
+            raise UnreadableError("records/%s/worker.jsonl has no post %s" % (engine, sequence))
+        found: Post = posts[sequence]
+        return found
+
+    @once
+    def body(self, digest: str) -> Any:
+        """A request or response body as a JSON object, its digest verified."""
+        name = "records/bodies/%s" % digest
+        data = self.read(name)
+        if sha256(data) != digest:
+            raise UnreadableError("%s has the SHA-256 %s" % (name, sha256(data)))
+        document = parse_json(data, name)
+        if not isinstance(document, dict):
+            raise UnreadableError("%s is not a JSON object" % name)
+        return document
+
+    @once
+    def temperatures(self) -> Any:
+        """Temperature by modality: the checkpoint's; without a checkpoint, what the workers say."""
+        if self.exists("checkpoint.json"):
+            calibration = self.json("checkpoint.json")["calibration"]
+            return {"text": calibration["temperature"], "image": calibration["mm_temperature"]}
+        found: Dict[str, float] = {}
+        for engine in self.recorded_engines:
+            for line in self.exchanges(engine):
+                if line["status"] == 200:
+                    found.setdefault(
+                        line["modality"], self.post(engine, line["sequence"]).line["temperature"]
+                    )
+        return found
+
+    @once
+    def sources(self) -> Any:
+        """Name -> bytes of every source file packed into the bundle."""
+        found: Dict[str, bytes] = {}
+        try:
+            with tarfile.open(fileobj=io.BytesIO(self.read("source.tar.gz")), mode="r:gz") as archive:
+                for member in archive:
+                    if not member.isfile() or not safe_name(member.name) or member.name in found:
+                        raise UnreadableError(
+                            "source.tar.gz: %s is no plain file of its own" % short(member.name)
+                        )
+                    file = archive.extractfile(member)
+                    found[member.name] = file.read() if file else b""
+        except (tarfile.TarError, OSError, EOFError) as error:
+            raise UnreadableError("source.tar.gz cannot be read: %s" % error) from error
+        return found
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """Strict JSON: no key twice in an object, no NaN, nothing infinite."""
+
+    def pairs(items: List[Tuple[str, Any]]) -> Json:
+        if len(dict(items)) != len(items):
             raise UnreadableError("%s has a key twice in one object" % where)
-        return result
+        return dict(items)
 
-    def constant(name):
-        raise UnreadableError("%s holds %s, which is not a number" % (where, name))
+    def constant(name: str) -> NoReturn:
+        raise UnreadableError("%s holds %s, which is no number" % (where, name))
+
+    def number(text: str) -> float:
+        value = float(text)
+        return value if math.isfinite(value) else constant(text)
 
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
+        return json.loads(
+            data.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant, parse_float=number
+        )
     except (ValueError, RecursionError) as error:
-        raise UnreadableError("%s is not JSON: %s" % (where, error)) from None
+        raise UnreadableError("%s is not JSON: %s" % (where, error)) from error
 
 
-def sha256(data):
+def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def short(value):
+def short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 90 else text[:87] + "..."
 
 
-def is_number(value):
+def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def close(a, b):
-    """Two computations of one figure: equal to 1e-12, or both absent."""
-    if a is None or b is None or isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    return is_number(a) and is_number(b) and abs(a - b) <= SLACK * max(1.0, abs(a), abs(b))
+def same(a: Any, b: Any) -> bool:
+    """Two computations of one figure, equal to 1e-12; anything else must be equal."""
+    if is_number(a) and is_number(b):
+        return bool(abs(a - b) <= SLACK * max(1.0, abs(a), abs(b)))
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-# ---------------------------------------------------------------------------------------------- files
-
-
-def safe_name(name):
+def safe_name(name: str) -> bool:
     parts = name.split("/")
-    return bool(name) and "\\" not in name and name.isprintable() and not any(p in ("", ".", "..") for p in parts)
+    return "\\" not in name and name.isprintable() and not any(part in ("", ".", "..") for part in parts)
 
 
-def files_of(bundle):
-    """Relative names of all regular files; links and special files are problems."""
-    found = set()
-    for folder, folders, names in os.walk(bundle.path):
-        for name in folders + names:
-            full = os.path.join(folder, name)
-            relative = os.path.relpath(full, bundle.path).replace(os.sep, "/")
-            if os.path.islink(full):
-                bundle.fail("files", relative, "is a link; a bundle holds regular files only")
-            elif name in names:
-                if os.path.isfile(full):
-                    found.add(relative)
-                else:
-                    bundle.fail("files", relative, "is not a regular file")
-    return found
+def answered(target: str, phase: str, number: int, case: Json) -> Planned:
+    return Planned(target, phase, number, case["id"], case["modality"], 200, case["sha256"])
 
 
-def check_sums(bundle):
-    """SHA256SUMS is well formed, and every file is listed, present and unchanged."""
-    present = files_of(bundle) - set(UNLISTED)
-    text = bundle.read("SHA256SUMS").decode("utf-8", "replace")
-    listed, order = {}, []
-    for number, line in enumerate(text.splitlines(), 1):
-        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
-        if not match:
-            bundle.fail("sums", "SHA256SUMS line %d" % number, "malformed: %s" % short(line))
-            continue
-        digest, name = match.groups()
-        if not safe_name(name):
-            bundle.fail("sums", "SHA256SUMS line %d" % number, "unsafe path %s" % short(name))
-        elif name in listed:
-            bundle.fail("sums", name, "listed twice")
-        else:
-            listed[name] = digest
-            order.append(name)
-    if not listed:
-        bundle.fail("sums", "SHA256SUMS", "lists nothing")
-    if order != sorted(order):
-        bundle.fail("sums", "SHA256SUMS", "is not sorted by name")
-    for name in sorted(set(listed) - present):
-        bundle.fail("sums", name, "is listed but missing")
+def frontend_spots(cases: List[Json]) -> List[Json]:
+    """The first text request with a choice, a score, a noul; the first with one image, with four."""
+
+    def types(case: Json) -> List[str]:
+        return [kind_of(question) for question in case["request"]["questions"].values()]
+
+    texts = [case for case in cases if case["modality"] == "text"]
+    spots = [[case for case in texts if kind in types(case)][:1] for kind in ("choice", "score", "noul")]
+    spots += [[case for case in cases if image_count(case["request"]) == count][:1] for count in (1, 4)]
+    return [case for spot in spots for case in spot]
+
+
+def image_count(request: Json) -> int:
+    return len(request.get("images") or ())
+
+
+def kind_of(question: Json) -> str:
+    return str(question.get("type", "choice"))
+
+
+def candidate_ids(question: Json) -> List[str]:
+    """Ids of a question's candidates in order, as the contract names them."""
+    kind, criteria = kind_of(question), question.get("criteria")
+    if kind == "noul":
+        return ["yes", "no"]
+    return [str(index) for index in range(len(criteria or ()))] if kind == "score" else list(criteria or ())
+
+
+# ---------------------------------------------------------------- files
+
+
+def check_sums(bundle: Bundle) -> None:
+    """SHA256SUMS is well formed, and every file is listed, present, no link, and unchanged."""
+    files, odd = bundle.files()
+    for name in odd:
+        bundle.fail(name, "is a link or a special file; a bundle holds plain files only")
+    listed = read_sums(bundle, "SHA256SUMS")
+    present = files - set(UNLISTED)
+    for name in sorted(set(listed) - present - set(odd)):
+        bundle.fail(name, "is listed but missing")
     for name in sorted(present - set(listed)):
-        bundle.fail("sums", name, "is in the bundle but not listed")
+        bundle.fail(name, "is in the bundle but not listed")
     for name in sorted(present & set(listed)):
         found = sha256(bundle.read(name))
         if found != listed[name]:
-            bundle.fail("sums", name, "has SHA-256 %s, listed as %s" % (found, listed[name]))
+            bundle.fail(name, "has SHA-256 %s, listed is %s" % (found, listed[name]))
 
 
-def check_roles(bundle):
-    """Every file has a role, and every role the profile needs has its file."""
-    needed = set(FORMATS) | set(OTHER_FILES)
+def read_sums(bundle: Bundle, where: str) -> Dict[str, str]:
+    """Name -> digest of a checksum file; malformed, unsafe, repeated and unsorted lines are problems."""
+    listed: Dict[str, str] = OrderedDict()
+    for number, line in enumerate(bundle.read(where).decode("utf-8", "replace").split("\n")[:-1], 1):
+        match, at = re.fullmatch(r"([0-9a-f]{64}) [ *](.+)", line), "%s line %d" % (where, number)
+        if not match:
+            bundle.fail(at, "malformed: %s" % short(line))
+        elif not safe_name(match.group(2)):
+            bundle.fail(at, "unsafe path %s" % short(match.group(2)))
+        elif match.group(2) in listed:
+            bundle.fail(at, "lists %s a second time" % match.group(2))
+        else:
+            listed[match.group(2)] = match.group(1)
+    if not listed:
+        bundle.fail(where, "lists nothing")
+    if list(listed) != sorted(listed):
+        bundle.fail(where, "is not sorted by name")
+    if len({name.casefold() for name in listed}) != len(listed):
+        bundle.fail(where, "has names that differ in upper and lower case only")
+    return listed
+
+
+def needed_files(bundle: Bundle) -> List[str]:
+    """Every file this profile's bundle must have."""
+    needed = [*DOCUMENTS, *PLAIN, *(NATIVE_DOCUMENTS if bundle.native else ())]
     for stage in bundle.stages():
-        needed |= {"stages/%s.json" % stage, "notebooks/%s.ipynb" % stage}
+        needed += ["stages/%s.json" % stage, "notebooks/%s.ipynb" % stage]
     for engine in bundle.engines:
-        needed |= {"records/%s/exchanges.jsonl" % engine, "records/%s/engine.json" % engine}
-        if engine != "remote":
-            needed.add("records/%s/worker.jsonl" % engine)
-    if "native" in bundle.engines:
-        needed |= {"operators.json", "records/drills.jsonl"}
-    present = files_of(Bundle(bundle.path))
+        needed += ["records/%s/exchanges.jsonl" % engine, "records/%s/engine.json" % engine]
+    needed += ["records/%s/worker.jsonl" % engine for engine in bundle.recorded_engines]
+    needed += ["records/drills.jsonl"] if bundle.native else []
+    needed += CHECKPOINT_FILES
+    return [name for name in needed if name not in CHECKPOINT_FILES or bundle.recorded_engines]
+
+
+def check_roles(bundle: Bundle) -> None:
+    """Every file has a role, and every role the profile needs has its file."""
+    needed, present = set(needed_files(bundle)), bundle.files()[0] - set(UNLISTED)
+    optional = (*MAY_BE, *map(re.escape, CHECKPOINT_FILES))
     for name in sorted(needed - present):
-        bundle.fail("roles", name, "is missing")
-    for name in sorted(present - needed - set(UNLISTED)):
-        if not name.startswith(FOLDERS):
-            bundle.fail("roles", name, "has no role in a bundle")
-    for name, expected in FORMATS.items():
-        if name in present:
-            bundle.expect("formats", name, bundle.json(name).get("format"), expected)
+        bundle.fail(name, "is missing")
+    for name in sorted(present - needed):
+        if not any(re.fullmatch(pattern, name) for pattern in optional):
+            bundle.fail(name, "has no role in a bundle of this profile")
 
 
-# ---------------------------------------------------------------------------------------------- identity
+def check_formats(bundle: Bundle) -> None:
+    """Every document and record says what it is, and belongs to this run."""
+    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS}.items():
+        if bundle.exists(name):
+            bundle.expect("%s format" % name, bundle.json(name).get("format"), expected)
+    run, headers = bundle.json("run.json")["id"], {}
+    for engine in bundle.engines:
+        headers["records/%s/exchanges.jsonl" % engine] = {
+            "format": "kit-exchanges/1",
+            "engine": engine,
+            "run": run,
+        }
+    for engine in bundle.recorded_engines:
+        model = bundle.profile["model"]["name"]
+        headers["records/%s/worker.jsonl" % engine] = {
+            "format": "kit-worker/1",
+            "engine": engine,
+            "model": model,
+        }
+    for name, header in headers.items():
+        bundle.expect("%s header" % name, bundle.jsonl(name)[0], header)
 
 
-def check_identity(bundle):
-    """run.json, profile and protocol belong together; the gates are the fixed ones."""
+def check_crate(bundle: Bundle) -> None:
+    """The catalogue description lists exactly the files there are, and one action a stage with its outcome."""
+    entities = {entity["@id"]: entity for entity in bundle.json(CRATE)["@graph"]}
+    listed = {part["@id"] for part in entities["./"]["hasPart"]}
+    present = bundle.files()[0] - {*UNLISTED, CRATE}
+    for name in sorted(listed - present):
+        bundle.fail(name, "is described in %s but missing" % CRATE)
+    for name in sorted(present - listed):
+        bundle.fail(name, "is not described in %s" % CRATE)
+    for stage in bundle.stages():
+        finished = bundle.exists("stages/%s.json" % stage)
+        action = entities.get("#stage-%s" % stage, {})
+        status = {"@id": "http://schema.org/%sActionStatus" % ("Completed" if finished else "Failed")}
+        bundle.expect("%s action of %s" % (CRATE, stage), action.get("actionStatus"), status)
+
+
+# ---------------------------------------------------------------- identity
+
+
+def check_identity(bundle: Bundle) -> None:
+    """run.json, profile and protocol belong together, and the gates are the fixed ones."""
     run, profile = bundle.json("run.json"), bundle.profile
-    bundle.expect("identity", "run.json profile_sha256", run["profile_sha256"], sha256(bundle.read("profile.json")))
-    bundle.expect("identity", "run.json profile", run["profile"], profile["name"])
+    bundle.expect("run.json profile_sha256", run["profile_sha256"], sha256(bundle.read("profile.json")))
+    bundle.expect("run.json profile", run["profile"], profile["name"])
     canonical = json.dumps(profile, sort_keys=True, ensure_ascii=False, separators=(",", ":")) + "\n"
     if canonical.encode() != bundle.read("profile.json"):
-        bundle.fail("identity", "profile.json", "is not in canonical form")
-    bundle.expect("gates", "profile.json gates", profile["gates"], GATES)
+        bundle.fail("profile.json", "is not in canonical form")
+    bundle.expect("profile.json gates", profile["gates"], GATES)
     if profile["claim"] not in ("exact", "faithful", "baseline"):
-        bundle.fail("identity", "profile.json claim", "unknown class %s" % short(profile["claim"]))
-    sums = "protocol/SHA256SUMS" if bundle.exists("protocol/SHA256SUMS") else "protocol/corpus.jsonl"
-    digest = sha256(bundle.read(sums))
-    bundle.expect("identity", "run.json protocol_sha256", run["protocol_sha256"], digest)
+        bundle.fail(
+            "profile.json claim", "is %s, expected exact, faithful or baseline" % short(profile["claim"])
+        )
+    if profile["campaign"]["passes"] < 1:
+        bundle.fail(
+            "profile.json passes", "is %s, expected at least 1" % short(profile["campaign"]["passes"])
+        )
+    digest = sha256(bundle.read(protocol_sums(bundle)))
+    bundle.expect("run.json protocol_sha256", run["protocol_sha256"], digest)
     if profile["protocol"]["sha256"]:
-        bundle.expect("identity", "profile.json protocol.sha256", profile["protocol"]["sha256"], digest)
-    check_profile_toml(bundle)
+        bundle.expect("profile.json protocol.sha256", profile["protocol"]["sha256"], digest)
 
 
-def check_profile_toml(bundle):
-    """The declared TOML says nothing else than the resolved profile (needs Python 3.11)."""
+def protocol_sums(bundle: Bundle) -> str:
+    name = "protocol/SHA256SUMS"
+    return name if bundle.exists(name) else "protocol/corpus.jsonl"
+
+
+def check_profile_toml(bundle: Bundle) -> None:
+    """The declared TOML says nothing else than the resolved profile."""
     try:
         import tomllib
     except ImportError:
-        bundle.not_checked.append("profile.toml against profile.json (needs Python 3.11)")
+        bundle.leave("profile.toml against profile.json (needs Python 3.11)")
         return
     try:
         declared = tomllib.loads(bundle.read("profile.toml").decode("utf-8"))
     except ValueError as error:
-        bundle.fail("identity", "profile.toml", "is not TOML: %s" % error)
+        bundle.fail("profile.toml", "is not TOML: %s" % error)
         return
     compare_declared(bundle, declared, bundle.profile, "profile.toml")
 
 
-def compare_declared(bundle, declared, resolved, where):
+def compare_declared(bundle: Bundle, declared: Json, resolved: Json, where: str) -> None:
     for key, value in declared.items():
+        at = "%s %s" % (where, key)
         if isinstance(value, dict) and isinstance(resolved.get(key), dict):
-            compare_declared(bundle, value, resolved[key], "%s.%s" % (where, key))
-        else:
-            bundle.expect("identity", "%s.%s" % (where, key), resolved.get(key), value)
+            compare_declared(bundle, value, resolved[key], at)
+        elif resolved.get(key) != value:
+            bundle.fail(at, "declares %s, profile.json has %s" % (short(value), short(resolved.get(key))))
 
 
-def check_protocol(bundle):
-    """The copied protocol is unchanged by its own sums, and not empty."""
+def check_protocol(bundle: Bundle) -> None:
+    """The protocol is whole and unchanged by its own sums, with distinct requests."""
     if bundle.exists("protocol/SHA256SUMS"):
-        for line in bundle.read("protocol/SHA256SUMS").decode("utf-8").splitlines():
-            digest, _, name = line.partition("  ")
-            if not safe_name(name) or not bundle.exists("protocol/" + name):
-                bundle.fail("protocol", "protocol/" + name, "is listed in protocol/SHA256SUMS but missing")
-            elif sha256(bundle.read("protocol/" + name)) != digest:
-                bundle.fail("protocol", "protocol/" + name, "differs from protocol/SHA256SUMS")
-    cases = corpus(bundle)
-    if not cases:
-        bundle.fail("protocol", "protocol/corpus.jsonl", "holds no request")
-    if len({case["id"] for case in cases}) != len(cases):
-        bundle.fail("protocol", "protocol/corpus.jsonl", "has an id twice")
+        listed = read_sums(bundle, "protocol/SHA256SUMS")
+        prefix = "protocol/"
+        present = {name[len(prefix) :] for name in bundle.files()[0] if name.startswith(prefix)} - {
+            "SHA256SUMS"
+        }
+        for name in sorted(present | set(listed)):
+            if name not in listed:
+                bundle.fail(prefix + name, "is not listed in protocol/SHA256SUMS")
+            elif name not in present:
+                bundle.fail(prefix + name, "is listed in protocol/SHA256SUMS but missing")
+            elif sha256(bundle.read(prefix + name)) != listed[name]:
+                bundle.fail(prefix + name, "is not what protocol/SHA256SUMS lists")
+    ids = [case["id"] for case in bundle.corpus()]
+    if len(set(ids)) != len(ids):
+        bundle.fail("protocol/corpus.jsonl", "has a request id twice")
+    if bundle.frozen() is not None:
+        bundle.expect("protocol/reference.json ids", sorted(bundle.frozen()), sorted(ids))
 
 
-def check_settings(bundle):
-    """Precision and threads as the profile wants them, where the engines ran; packages unpatched."""
-    environment = bundle.json("environment.json")
-    compare_settings(bundle, "environment.json settings", environment["settings"])
-    for engine in bundle.engines:
-        if engine != "remote":
-            ready = [line for line in worker_lines(bundle, engine) if line["kind"] == "ready"]
-            if len(ready) != 1:
-                bundle.fail("settings", "records/%s/worker.jsonl" % engine, "%d ready lines, expected 1" % len(ready))
-            for line in ready:
-                compare_settings(bundle, "records/%s/worker.jsonl settings" % engine, line["settings"])
-    for name, package in sorted(environment["packages"].items()):
-        if package["status"] == "changed":
-            bundle.fail("packages", name, "installed files differ from its own record: %s" % short(package.get("changed")))
-        elif package["status"] != "ok":
-            bundle.not_checked.append("package %s (%s)" % (name, package["status"]))
-
-
-def compare_settings(bundle, where, settings):
+def check_settings(bundle: Bundle) -> None:
+    """Threads and precision were what the profile and an exact comparison want, in every process."""
+    places = {"environment.json": bundle.json("environment.json")["settings"]}
+    for engine in bundle.recorded_engines:
+        name = "records/%s/worker.jsonl" % engine
+        places.update((name, line["settings"]) for line in bundle.worker(engine) if line["kind"] == "ready")
     wanted = {
         "threads": bundle.profile["runtime"]["threads"],
         "float32_matmul_precision": "highest",
         "cuda_matmul_allow_tf32": False,
         "cudnn_allow_tf32": False,
     }
-    for name, expected in wanted.items():
-        bundle.expect("settings", "%s %s" % (where, name), settings.get(name), expected)
+    for where, settings in places.items():
+        for name, expected in wanted.items():
+            bundle.expect("%s settings %s" % (where, name), settings.get(name), expected)
 
 
-def check_checkpoint(bundle):
-    """The weights are the ones the profile names, and the label rows belong to them."""
+def check_packages(bundle: Bundle) -> None:
+    """No computing package differs from its installer's record; what was not checked is said."""
+    packages = bundle.json("environment.json")["packages"]
+    if bundle.recorded_engines and "torch" not in packages:
+        bundle.fail("environment.json packages", "does not say what torch is")
+    for name, package in sorted(packages.items()):
+        if package["status"] == "changed":
+            bundle.fail(
+                name, "installed files differ from their own record: %s" % short(package.get("changed"))
+            )
+        elif package["status"] not in ("ok", "absent"):
+            bundle.leave("package %s (%s)" % (name, package["status"]))
+
+
+def check_checkpoint(bundle: Bundle) -> None:
+    """The weights are those the profile names, and the label rows are what their digest says."""
+    if not bundle.recorded_engines and not bundle.exists("checkpoint.json"):
+        return
     document, wanted = bundle.json("checkpoint.json"), bundle.profile["checkpoint"]
     if wanted["kind"] == "synthetic":
-        bundle.expect("checkpoint", "checkpoint.json digest", document["digest"], wanted["digest"])
-    head = document.get("label_head")
-    if head is not None:
-        rows = bundle.read(head["file"])
-        bundle.expect("checkpoint", head["file"], sha256(rows), head["rows_sha256"])
-        bundle.expect("checkpoint", "%s size" % head["file"], len(rows), 2 * head["shape"][0] * head["shape"][1])
-        bundle.expect("checkpoint", "label_head ids", [len(head["ids"]), head["shape"][0]], [LABELS, LABELS])
+        bundle.expect("checkpoint.json digest", document["digest"], wanted["digest"])
+    else:
+        bundle.leave("weights (%s): their files are not in the bundle" % wanted["kind"])
+    head = document["label_head"]
+    rows = bundle.read(head["file"])
+    bundle.expect(head["file"], sha256(rows), head["rows_sha256"])
+    bundle.expect("%s bytes" % head["file"], len(rows), 2 * head["shape"][0] * head["shape"][1])
+    bundle.expect("checkpoint.json labels", [len(set(head["ids"])), head["shape"][0]], [LABELS, LABELS])
+    calibration = document["calibration"]
+    for name in ("temperature", "mm_temperature"):
+        if not (is_number(calibration[name]) and calibration[name] > 0):
+            bundle.fail(
+                "checkpoint.json %s" % name, "is %s, expected a positive number" % short(calibration[name])
+            )
 
 
-# ---------------------------------------------------------------------------------------------- notebooks, sources
+# ---------------------------------------------------------------- sources and notebooks
 
 
-def packed_sources(bundle):
-    """Name -> bytes of every source file packed into the bundle."""
-    sources = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(bundle.read("source.tar.gz")), mode="r:gz") as archive:
-            for member in archive:
-                if not member.isfile() or not safe_name(member.name) or member.name in sources:
-                    raise UnreadableError("source.tar.gz holds %s, which is no plain file of its own" % short(member.name))
-                file = archive.extractfile(member)
-                sources[member.name] = file.read() if file else b""
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise UnreadableError("source.tar.gz cannot be read: %s" % error) from None
-    return sources
-
-
-def check_sources(bundle):
+def check_sources(bundle: Bundle) -> None:
     """The packed sources are, file by file, those hashed before and after the run."""
-    document, sources = bundle.json("sources.json"), packed_sources(bundle)
-    bundle.expect("sources", "source.tar.gz", sha256(bundle.read("source.tar.gz")), document["archive_sha256"])
+    document, sources = bundle.json("sources.json"), bundle.sources()
+    bundle.expect("source.tar.gz", sha256(bundle.read("source.tar.gz")), document["archive_sha256"])
     before, after = document["before"], document["after"]
-    if not before:
-        bundle.fail("sources", "sources.json", "lists no file")
-    for name in sorted(set(before) | set(after)):
-        if before.get(name) != after.get(name):
-            bundle.fail("sources", name, "changed during the run")
+    if not before or not after:
+        bundle.fail("sources.json", "lists no file")
+    for name in changed_sources(bundle):
+        bundle.fail(name, "changed during the run")
     for name in sorted(set(after) | set(sources)):
         if name not in sources:
-            bundle.fail("sources", name, "is not in source.tar.gz")
+            bundle.fail(name, "is in sources.json but not in source.tar.gz")
         elif name not in after:
-            bundle.fail("sources", name, "is in source.tar.gz but not in sources.json")
+            bundle.fail(name, "is in source.tar.gz but not in sources.json")
         elif sha256(sources[name]) != after[name]:
-            bundle.fail("sources", name, "in source.tar.gz differs from sources.json")
-    packed = sources.get("kit/evidence/audit.py")
-    if packed is not None and packed != bundle.read("audit.py"):
-        bundle.fail("sources", "audit.py", "is not the auditor of the packed sources")
+            bundle.fail(
+                name, "in source.tar.gz has SHA-256 %s, listed is %s" % (sha256(sources[name]), after[name])
+            )
+    if sources.get("kit/evidence/audit.py") != bundle.read("audit.py"):
+        bundle.fail("audit.py", "is not the one of the packed sources")
 
 
-def check_stages(bundle):
-    """Every stage finished by its sentinel, and its executed notebook is a whole run of the packed source."""
-    sources, digest = packed_sources(bundle), bundle.json("run.json")["profile_sha256"]
+def changed_sources(bundle: Bundle) -> List[str]:
+    document = bundle.json("sources.json")
+    before, after = document.get("before") or {}, document.get("after") or {}
+    return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+
+
+def check_stages(bundle: Bundle) -> None:
+    """Every stage of the profile finished, by its sentinel, with this profile."""
+    digest = bundle.json("run.json")["profile_sha256"]
     for stage in bundle.stages():
         name = "stages/%s.json" % stage
+        if not bundle.exists(name):
+            bundle.fail(name, "is missing: the stage did not finish")
+            continue
         document = bundle.json(name)
-        bundle.expect("stages", name + " format", document.get("format"), "kit-stage/1")
-        bundle.expect("stages", name + " stage", document.get("stage"), stage)
-        bundle.expect("stages", name + " sentinel", document.get("sentinel"), "finished")
-        bundle.expect("stages", name + " profile_sha256", document.get("profile_sha256"), digest)
-        check_notebook(bundle, stage, sources.get("notebooks/%s.ipynb" % stage), document.get("parameters"))
+        wanted = {"format": "kit-stage/1", "stage": stage, "profile_sha256": digest, "sentinel": SENTINEL}
+        for key, expected in wanted.items():
+            bundle.expect("%s %s" % (name, key), document.get(key), expected)
 
 
-def check_notebook(bundle, stage, source, effective):
-    name = "notebooks/%s.ipynb" % stage
-    cells = bundle.json(name)["cells"]
-    if source is None:
-        bundle.fail("notebooks", name, "has no source in source.tar.gz")
+def check_notebooks(bundle: Bundle) -> None:
+    """Every executed notebook is a whole, error-free run of the packed source with the parameters it reports."""
+    for stage in bundle.stages():
+        name = "notebooks/%s.ipynb" % stage
+        if not bundle.exists(name):
+            bundle.fail(name, "is missing")
+            continue
+        cells = bundle.json(name)["cells"]
+        check_notebook_source(bundle, name, cells)
+        check_notebook_run(bundle, name, cells)
+        check_notebook_parameters(bundle, name, cells, "stages/%s.json" % stage)
+
+
+def check_notebook_source(bundle: Bundle, name: str, cells: List[Json]) -> None:
+    if name not in bundle.sources():
+        bundle.fail(name, "has no source in source.tar.gz")
         return
-    original = parse_json(source, "source of " + name)["cells"]
-    kept = [cell for cell in cells if "injected-parameters" not in tags(cell)]
-    if [joined(cell) for cell in kept] != [joined(cell) for cell in original]:
-        bundle.fail("notebooks", name, "its cells are not those of the packed source")
+    original = parse_json(bundle.sources()[name], "source.tar.gz: %s" % name)["cells"]
+    injected = [index for index, cell in enumerate(cells) if "injected-parameters" in tags(cell)]
+    if injected not in ([], [position_of("parameters", cells) + 1]):
+        bundle.fail(name, "has injected cells where none belong")
+    kept = [(cell["cell_type"], joined(cell)) for i, cell in enumerate(cells) if i not in injected]
+    if kept != [(cell["cell_type"], joined(cell)) for cell in original]:
+        bundle.fail(name, "its cells are not those of the packed source")
+
+
+def check_notebook_run(bundle: Bundle, name: str, cells: List[Json]) -> None:
     count = 0
     for index, cell in enumerate(cells):
         if cell["cell_type"] != "code" or not joined(cell).strip():
             continue
         count += 1
+        at = "%s cell %d" % (name, index)
         if cell.get("execution_count") != count:
-            message = "execution count is %s, expected %d: it was not run to the end in order"
-            bundle.fail("notebooks", "%s cell %d" % (name, index), message % (cell.get("execution_count"), count))
+            message = "execution count is %s, expected %d: it did not run to the end in order"
+            bundle.fail(at, message % (cell.get("execution_count"), count))
         if any(output.get("output_type") == "error" for output in cell["outputs"]):
-            bundle.fail("notebooks", "%s cell %d" % (name, index), "ended in an error")
+            bundle.fail(at, "ended in an error")
         if "nbval-check-output" in tags(cell) and not cell["outputs"]:
-            bundle.fail("notebooks", "%s cell %d" % (name, index), "the verdict cell has no output")
-    if count == 0:
-        bundle.fail("notebooks", name, "has no code")
-    found = {}
+            bundle.fail(at, "is a verdict cell without output")
+    if not count:
+        bundle.fail(name, "has no code")
+
+
+def check_notebook_parameters(bundle: Bundle, name: str, cells: List[Json], stage: str) -> None:
+    found: Json = {}
     for cell in cells:
         if "parameters" in tags(cell) or "injected-parameters" in tags(cell):
             found.update(literals(joined(cell), name))
-    bundle.expect("notebooks", name + " parameters", effective, found)
+    if bundle.exists(stage):
+        reported = bundle.json(stage).get("parameters")
+        if reported != found:
+            bundle.fail(name, "ran with %s, %s reports %s" % (short(found), stage, short(reported)))
 
 
-def tags(cell):
-    return cell.get("metadata", {}).get("tags", [])
+def position_of(tag: str, cells: List[Json]) -> int:
+    return next((index for index, cell in enumerate(cells) if tag in tags(cell)), -2)
 
 
-def joined(cell):
+def tags(cell: Json) -> List[str]:
+    return list(cell.get("metadata", {}).get("tags", ()))
+
+
+def joined(cell: Json) -> str:
     source = cell["source"]
     return source if isinstance(source, str) else "".join(source)
 
 
-def literals(text, where):
-    values = {}
+def literals(text: str, where: str) -> Json:
+    values: Json = {}
     try:
         for statement in ast.parse(text).body:
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            values[target.id] = ast.literal_eval(statement.value)
-    except (SyntaxError, ValueError, AttributeError) as error:
-        raise UnreadableError("%s: a parameters cell holds more than literals (%s)" % (where, error)) from None
+            target: Any = (
+                statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", 0)
+            )
+            values[target.id] = ast.literal_eval(getattr(statement, "value", None))  # type: ignore[arg-type]
+    except (SyntaxError, ValueError, AttributeError, TypeError) as error:
+        raise UnreadableError(
+            "%s: a parameters cell holds more than literals (%s)" % (where, error)
+        ) from error
     return values
 
 
-# ---------------------------------------------------------------------------------------------- records
+# ---------------------------------------------------------------- records
 
 
-def corpus(bundle):
-    """The frozen requests, each with the bytes that are sent for it."""
-    cases = []
-    for number, line in enumerate(bundle.read("protocol/corpus.jsonl").decode("utf-8").splitlines(), 1):
-        case = parse_json(line.encode(), "protocol/corpus.jsonl line %d" % number)
-        body = json.dumps(case["request"], ensure_ascii=False, separators=(",", ":")).encode()
-        cases.append(dict(case, body=body, sha256=sha256(body)))
-    return cases
-
-
-def plan(bundle, engine):
-    """(target, phase, pass, request id, modality, status, body digest or None) of everything an engine is sent."""
-    cases, campaign = corpus(bundle), bundle.profile["campaign"]
-    firsts = [case for kind in ("text", "image") for case in [c for c in cases if c["modality"] == kind][:1]]
-    sent = [("worker", "feasibility", 0, case, 200) for case in firsts]
-    for number in range(1, campaign["passes"] + 1):
-        sent += [("worker", "measured", number, case, 200) for case in cases]
-    items = [(t, p, n, c["id"], c["modality"], s, c["sha256"]) for t, p, n, c, s in sent]
-    if engine != campaign["reference"] and firsts:
-        for name, again in (("refused-invalid-base64", firsts[0]), ("refused-five-images", firsts[-1])):
-            items.append(("worker", "refused", 0, name, "image", 422, None))
-            items.append(("worker", "recovery", 0, again["id"], again["modality"], 200, again["sha256"]))
-    if engine == "graph" and campaign["frontend"]:
-        items += [("frontend", "frontend", 0, c["id"], c["modality"], 200, c["sha256"]) for c in frontend_spots(cases)]
-    return items
-
-
-def frontend_spots(cases):
-    def types(case):
-        return [question.get("type", "choice") for question in case["request"]["questions"].values()]
-
-    spots = [[c for c in cases if c["modality"] == "text" and kind in types(c)][:1] for kind in ("choice", "score", "noul")]
-    spots += [[c for c in cases if len(c["request"].get("images") or ()) == count][:1] for count in (1, 4)]
-    return [case for spot in spots for case in spot]
-
-
-def exchanges(bundle, engine):
-    return bundle.lines("records/%s/exchanges.jsonl" % engine, "kit-exchanges/1")
-
-
-def worker_lines(bundle, engine):
-    return bundle.lines("records/%s/worker.jsonl" % engine, "kit-worker/1")
-
-
-def body(bundle, digest):
-    if not re.fullmatch(r"[0-9a-f]{64}", str(digest)):
-        raise UnreadableError("%s is no digest of a body" % short(digest))
-    data = bundle.read("records/bodies/" + digest)
-    if sha256(data) != digest:
-        raise UnreadableError("records/bodies/%s does not have the digest it is named by" % digest)
-    return data
-
-
-def check_exchanges(bundle):
-    """Every engine was sent exactly the planned requests, in order, once, and got the planned statuses."""
+def check_plan(bundle: Bundle) -> None:
+    """Every engine was sent exactly the planned requests: none dropped, added, repeated or out of order."""
     for engine in bundle.engines:
-        planned, found = plan(bundle, engine), exchanges(bundle, engine)
         where = "records/%s/exchanges.jsonl" % engine
-        bundle.expect("exchanges", where + " number of requests", len(found), len(planned))
-        finished = None
-        for number, (wanted, line) in enumerate(zip(planned, found), 1):
-            at = "%s n=%s" % (where, line.get("n"))
-            got = tuple(line[key] for key in ("target", "phase", "pass", "request_id", "modality", "expect"))
-            bundle.expect("exchanges", at + " place", [line["n"], *got], [number, *wanted[:6]])
-            bundle.expect("exchanges", at + " status", line["status"], wanted[5])
-            if wanted[6] is not None:
-                bundle.expect("exchanges", at + " request bytes", line["request_sha256"], wanted[6])
-            bundle.expect("exchanges", at + " sequence", line["sequence"], None if engine == "remote" else number)
-            if not line["started_ns"] <= line["finished_ns"] or (finished or 0) > line["started_ns"]:
-                bundle.fail("exchanges", at, "its times overlap the request before it or run backwards")
-            finished = line["finished_ns"]
-            check_bodies(bundle, at, line)
+        lines = bundle.exchanges(engine)
+        wanted = [item[:6] for item in bundle.plan(engine)]
+        found = [place(line) for line in lines]
+        numbers = [line["n"] for line in lines]
+        for number in sorted(n for n, count in Counter(numbers).items() if count > 1):
+            bundle.fail(where, "n=%s is recorded more than once" % number)
+        for item, count in (Counter(wanted) - Counter(found)).items():
+            bundle.fail(where, "%d planned request(s) not recorded: %s" % (count, place_text(item)))
+        for item, count in (Counter(found) - Counter(wanted)).items():
+            bundle.fail(where, "%d request(s) that were not planned: %s" % (count, place_text(item)))
+        if Counter(wanted) == Counter(found) and wanted != found:
+            at = next(index for index, pair in enumerate(zip(wanted, found)) if pair[0] != pair[1])
+            message = "out of order: line %d is %s, planned is %s"
+            bundle.fail(where, message % (at + 2, place_text(found[at]), place_text(wanted[at])))
+        if numbers != list(range(1, len(lines) + 1)):
+            bundle.fail(where, "n does not count from 1 without gaps")
 
 
-def check_bodies(bundle, at, line):
-    request = body(bundle, line["request_sha256"])
-    reply = parse_json(body(bundle, line["response_sha256"]), at + " response")
-    if line["phase"] == "refused":
-        images = parse_json(request, at + " request").get("images") or []
-        if line["request_id"] == "refused-five-images" and len(images) != 5:
-            bundle.fail("exchanges", at, "carries %d images, expected five" % len(images))
-        if line["status"] == 422 and (set(reply) != {"error", "detail"} or len(reply["detail"]) > 200):
-            bundle.fail("exchanges", at, "the refusal is not an error envelope")
+def place(line: Json) -> Key:
+    return tuple(line[key] for key in ("target", "phase", "pass", "request_id", "modality", "expect"))
 
 
-def posts_by_sequence(bundle, engine):
-    """Sequence -> (post line, its question lines in order, its vision line or None); problems for what has no post."""
-    posts, questions, visions = {}, {}, {}
-    for line in worker_lines(bundle, engine):
-        number = line.get("sequence")
-        if line["kind"] == "post":
-            if number in posts:
-                bundle.fail("worker", "records/%s/worker.jsonl" % engine, "post %s is recorded twice" % number)
-            posts[number] = line
-        elif number is not None and line["kind"] == "question":
-            questions.setdefault(number, []).append(line)
-        elif number is not None and line["kind"] == "vision":
-            visions.setdefault(number, []).append(line)
-    for number in sorted((set(questions) | set(visions)) - set(posts)):
-        bundle.fail("worker", "records/%s/worker.jsonl" % engine, "post %s has forwards but no end" % number)
-    return {n: (posts[n], questions.get(n, []), visions.get(n, [])) for n in posts}
+def place_text(item: Key) -> str:
+    return "%s pass %s %s, %s, to the %s, expecting %s" % (
+        item[1],
+        item[2],
+        item[3],
+        item[4],
+        item[0],
+        item[5],
+    )
 
 
-def check_worker(bundle):
-    """The worker's own record agrees with the client's, post by post, and numbers every post from 1."""
+def check_exchanges(bundle: Bundle) -> None:
+    """Every recorded request has the protocol's bytes, its planned status, its number and a sane time."""
+    digests = {case["id"]: case["sha256"] for case in bundle.corpus()}
     for engine in bundle.engines:
-        if engine == "remote":
-            continue
-        where = "records/%s/worker.jsonl" % engine
-        posts, sent = posts_by_sequence(bundle, engine), exchanges(bundle, engine)
-        bundle.expect("worker", where + " sequence", sorted(posts), list(range(1, len(sent) + 1)))
-        for line in sent:
-            post, questions, visions = posts.get(line["sequence"], (None, [], []))
-            if post is None:
+        finished = None
+        for line in bundle.exchanges(engine):
+            at = "records/%s/exchanges.jsonl n=%s" % (engine, line["n"])
+            bundle.expect("%s status" % at, line["status"], line["expect"])
+            if line["phase"] != "refused":
+                bundle.expect(
+                    "%s request_sha256" % at, line["request_sha256"], digests.get(line["request_id"])
+                )
+            bundle.expect("%s sequence" % at, line["sequence"], None if engine == "remote" else line["n"])
+            started = line["started_ns"]
+            if not started <= line["finished_ns"] or (finished is not None and started < finished):
+                bundle.fail(at, "its times run backwards or overlap the request before it")
+            finished = line["finished_ns"]
+            for key in ("started_utc", "finished_utc"):
+                if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", str(line[key])):
+                    bundle.fail(at, "%s is %s, expected UTC with microseconds" % (key, short(line[key])))
+
+
+def check_refusals(bundle: Bundle) -> None:
+    """The refused requests are what they are called, the same for every engine, and got an error envelope."""
+    seen: Dict[str, str] = {}
+    for engine in bundle.engines:
+        for line in bundle.exchanges(engine):
+            if line["phase"] != "refused":
                 continue
-            at = "%s post %s" % (where, line["sequence"])
+            at = "records/%s/exchanges.jsonl n=%s" % (engine, line["n"])
+            name, digest = line["request_id"], line["request_sha256"]
+            bundle.expect("%s request_sha256" % at, digest, seen.setdefault(name, digest))
+            images = bundle.body(digest).get("images") or []
+            if name == "refused-five-images" and len(images) != 5:
+                bundle.fail(at, "carries %d images, expected five" % len(images))
+            if name == "refused-invalid-base64" and all(map(is_base64, images)):
+                bundle.fail(at, "carries no image with invalid base64")
+            reply = bundle.body(line["response_sha256"]) if line["response_sha256"] else {}
+            if set(reply) != {"error", "detail"} or len(str(reply["detail"])) > 200:
+                bundle.fail(at, "was not refused with an error envelope: %s" % short(reply))
+
+
+def is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text.rpartition("base64,")[2], validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def check_bodies(bundle: Bundle) -> None:
+    """Every body has the digest it is named by, every digest its body, and no body belongs to nothing."""
+    referred = set()
+    for engine in bundle.engines:
+        for line in bundle.exchanges(engine):
+            referred |= {line["request_sha256"], line["response_sha256"]} - {None}
+    for digest in sorted(referred):
+        name = "records/bodies/%s" % digest
+        if not bundle.exists(name):
+            bundle.fail(name, "is missing, and a recorded exchange needs it")
+        elif sha256(bundle.read(name)) != digest:
+            bundle.fail(name, "has SHA-256 %s" % sha256(bundle.read(name)))
+    stray = {name for name in bundle.files()[0] if name.startswith("records/bodies/")}
+    stray -= {"records/bodies/%s" % digest for digest in referred}
+    if stray and any(name.startswith("attempts/") for name in bundle.files()[0]):
+        bundle.leave("%d bodies of interrupted attempts" % len(stray))
+        return
+    for name in sorted(stray):
+        bundle.fail(name, "belongs to no recorded exchange")
+
+
+def check_worker(bundle: Bundle) -> None:
+    """The worker's record is in order: warm-ups, ready, then every post from 1 with its forwards before it."""
+    for engine in bundle.recorded_engines:
+        where, kinds = "records/%s/worker.jsonl" % engine, []
+        numbers: List[Any] = []
+        pending: set[Any] = set()
+        for index, line in enumerate(bundle.worker(engine), 2):
+            kinds.append(line["kind"])
+            at = "%s line %d" % (where, index)
+            if line["kind"] in ("question", "vision"):
+                pending.add(line["sequence"])
+                if (line["sequence"] is None) != ("ready" not in kinds):
+                    bundle.fail(at, "a forward of sequence %s on the wrong side of ready" % line["sequence"])
+            elif line["kind"] == "post":
+                numbers.append(line["sequence"])
+                if pending - {line["sequence"]}:
+                    bundle.fail(
+                        at, "forwards of %s before the end of post %s" % (sorted(pending), line["sequence"])
+                    )
+                pending = set()
+            elif line["kind"] == "ready":
+                pending -= {None}
+            elif line["kind"] != "closed":
+                bundle.fail(at, "unknown kind %s" % short(line["kind"]))
+        if pending:
+            bundle.fail(where, "ends with forwards of no post: %s" % sorted(map(str, pending)))
+        expected = list(range(1, len(bundle.exchanges(engine)) + 1))
+        for number in sorted(n for n, count in Counter(numbers).items() if count > 1):
+            bundle.fail(where, "post %s is recorded more than once" % number)
+        for number in sorted(set(expected) - set(numbers)):
+            bundle.fail(where, "post %s is missing: a gap in the sequence" % number)
+        for number in sorted(set(numbers) - set(expected)):
+            bundle.fail(where, "post %s was never sent by the client" % number)
+        if sorted(numbers) == expected != numbers:
+            bundle.fail(where, "posts are out of order")
+        if kinds.count("ready") != 1 or kinds.count("closed") > 1 or "closed" in kinds[:-1]:
+            bundle.fail(
+                where, "expected one ready line after the warm-ups and at most one closed line, at the end"
+            )
+
+
+def check_posts(bundle: Bundle) -> None:
+    """Client and worker tell the same of every request, and what ran is what was asked."""
+    for engine in bundle.recorded_engines:
+        for line in bundle.exchanges(engine):
+            if line["sequence"] not in bundle.posts(engine):
+                continue  # check_worker names it
+            post = bundle.post(engine, line["sequence"])
+            at = "records/%s/worker.jsonl post %s" % (engine, line["sequence"])
             for key in ("status", "request_sha256", "response_sha256"):
-                bundle.expect("worker", "%s %s" % (at, key), post[key], line[key])
+                bundle.expect("%s %s" % (at, key), post.line[key], line[key])
             if line["status"] == 200:
-                check_post(bundle, at, line, post, questions, visions)
-            elif questions or visions:
-                bundle.fail("worker", at, "was refused and yet ran a forward")
+                check_forwards(bundle, at, bundle.body(line["request_sha256"]), line["modality"], post)
+            elif post.questions or post.visions:
+                bundle.fail(at, "was refused and yet ran a forward")
 
 
-def check_post(bundle, at, line, post, questions, visions):
-    request = parse_json(body(bundle, line["request_sha256"]), at + " request")
-    bundle.expect("worker", at + " questions", [q["question"] for q in questions], list(request["questions"]))
-    bundle.expect("worker", at + " order", [q["index"] for q in questions], list(range(len(questions))))
-    images = len(request.get("images") or ())
-    bundle.expect("worker", at + " vision forwards", len(visions), 1 if images else 0)
-    for item in questions + visions:
-        bundle.expect("worker", at + " image grids", len(item["grids"]), images)
-    bundle.expect("worker", at + " input_tokens", post["input_tokens"], sum(q["tokens"] for q in questions))
-    wanted = temperatures(bundle).get("image" if images else "text")
-    if wanted is not None:
-        bundle.expect("worker", at + " temperature", post["temperature"], wanted)
+def check_forwards(bundle: Bundle, at: str, request: Json, modality: str, post: Post) -> None:
+    asked, images = request["questions"], image_count(request)
+    bundle.expect("%s questions" % at, [line["question"] for line in post.questions], list(asked))
+    bundle.expect("%s order" % at, [line["index"] for line in post.questions], list(range(len(asked))))
+    bundle.expect("%s vision forwards" % at, len(post.visions), 1 if images else 0)
+    for line in post.questions:
+        where, question = "%s %s" % (at, line["question"]), asked.get(line["question"], {})
+        bundle.expect("%s type" % where, line["type"], kind_of(question))
+        bundle.expect("%s candidates" % where, line["candidates"], candidate_ids(question))
+        bundle.expect(
+            "%s image grids" % where, line["grids"], post.visions[0]["grids"] if post.visions else []
+        )
+        bundle.expect("%s number of grids" % where, len(line["grids"]), images)
+        if not (isinstance(line["tokens"], int) and line["tokens"] > 0):
+            bundle.fail(where, "has %s tokens" % short(line["tokens"]))
+    bundle.expect(
+        "%s input_tokens" % at, post.line["input_tokens"], sum(line["tokens"] for line in post.questions)
+    )
+    bundle.expect("%s temperature" % at, post.line["temperature"], bundle.temperatures().get(modality))
 
 
-def temperatures(bundle):
-    """Declared temperature by modality; without a checkpoint, what the workers say, if they agree."""
-    calibration = bundle.json("checkpoint.json").get("calibration") if bundle.exists("checkpoint.json") else None
-    if calibration:
-        return {"text": calibration["temperature"], "image": calibration["mm_temperature"]}
-    return {}
+def check_engines(bundle: Bundle) -> None:
+    """engine.json repeats what the worker recorded of itself."""
+    for engine in bundle.engines:
+        name = "records/%s/engine.json" % engine
+        facts = bundle.json(name)
+        lines = bundle.worker(engine) if engine != "remote" else []
+        ready = next((line for line in lines if line["kind"] == "ready"), {})
+        closed = next((line for line in lines if line["kind"] == "closed"), None)
+        bundle.expect("%s format" % name, facts.get("format"), "kit-engine/1")
+        bundle.expect("%s engine" % name, facts.get("engine"), engine)
+        if engine != "remote":
+            bundle.expect("%s describe" % name, facts.get("describe"), ready.get("describe", {}))
+            bundle.expect("%s counters" % name, facts.get("counters"), (closed or {}).get("counters", {}))
+        stopped = "orderly" if closed is not None or engine == "remote" else "killed"
+        bundle.expect("%s stopped" % name, facts.get("stopped"), stopped)
+        if facts.get("error"):
+            bundle.fail(name, "the campaign stopped: %s" % facts["error"])
 
 
-def check_health(bundle):
-    """READY before and after every engine and after each refusal, from the runner's notes."""
-    misses = health_misses(bundle)
-    for miss in misses:
-        bundle.fail("health", miss, "was not READY")
+def check_health(bundle: Bundle) -> None:
+    """READY before and after every engine and after each refusal."""
+    for miss in health_misses(bundle):
+        bundle.fail(miss, "was not seen READY")
 
 
-def health_misses(bundle):
+def health_misses(bundle: Bundle) -> List[str]:
     misses = []
     for engine in bundle.engines:
         facts = bundle.json("records/%s/engine.json" % engine)
-        refusals = sum(item[5] == 422 for item in plan(bundle, engine))
-        seen = [facts.get("health_before"), facts.get("health_after")]
-        seen += (list(facts.get("health_after_refused") or ()) + [None] * refusals)[:refusals]
-        for moment, health in enumerate(seen):
+        refusals = sum(item.status == 422 for item in bundle.plan(engine))
+        after = list(facts.get("health_after_refused") or ())
+        moments = {"before": facts.get("health_before"), "after": facts.get("health_after")}
+        for number in range(refusals):
+            moments["after refusal %d" % (number + 1)] = after[number] if number < len(after) else None
+        for moment, health in moments.items():
             if not (isinstance(health, dict) and health.get("status") == "READY"):
-                misses.append("%s health %d" % (engine, moment))
+                misses.append("records/%s/engine.json health %s" % (engine, moment))
     return misses
 
 
-# ---------------------------------------------------------------------------------------------- answers
+# ---------------------------------------------------------------- answers
 
 
-def softmax(logits, temperature):
+def softmax(logits: Sequence[float], temperature: float) -> List[float]:
     top = max(logits)
     weights = [math.exp((x - top) / temperature) for x in logits]
     total = math.fsum(weights)
-    return [w / total for w in weights]
+    return [weight / total for weight in weights]
 
 
-def floats(text):
+def floats(text: str) -> Tuple[float, ...]:
+    """Numbers behind the hex of little-endian float32 values."""
     data = bytes.fromhex(text)
-    values = struct.unpack("<%df" % (len(data) // 4), data)
-    if not values or not all(math.isfinite(v) for v in values):
-        raise UnreadableError("recorded logits are missing or not finite")
-    return values
+    return struct.unpack("<%df" % (len(data) // 4), data)
 
 
-def bf16(data):
+def bf16(data: bytes) -> Tuple[float, ...]:
     """BF16 values, little endian, as Python floats."""
     halves = struct.unpack("<%dH" % (len(data) // 2), data)
-    return struct.unpack("<%df" % len(halves), struct.pack("<%dI" % len(halves), *(h << 16 for h in halves)))
+    return struct.unpack(
+        "<%df" % len(halves), struct.pack("<%dI" % len(halves), *(half << 16 for half in halves))
+    )
 
 
-def spacing(value):
+def spacing(value: float) -> float:
+    """Distance of neighbouring BF16 numbers at |value|."""
     exponent = math.frexp(abs(value))[1] - 1 if value else -126
     return math.ldexp(1.0, max(exponent, -126) - 7)
 
 
-def winner(answer):
+def winner(answer: Json) -> str:
     """The candidate of the first largest probability."""
-    probabilities = answer["probabilities"]
-    top = max(probabilities.values())
-    return next(name for name, p in probabilities.items() if p == top)
+    top = max(answer["probabilities"].values())
+    return str(next(name for name, p in answer["probabilities"].items() if p == top))
 
 
-def answer_faults(answer, kind):
-    """What in one answer object contradicts the rest of it."""
+def expectation(probabilities: Sequence[float]) -> float:
+    return math.fsum(level * p for level, p in enumerate(probabilities))
+
+
+def answer_faults(answer: Json) -> List[str]:
+    """What in one answer contradicts the rest of it (sums apart)."""
+    kind, p = answer["type"], list(answer["probabilities"].values())
     extra = {"choice": "choice", "noul": "noul", "score": "expected_value"}[kind]
-    if set(answer) != {"type", "probabilities", "confidence", extra} or answer["type"] != kind:
-        return ["keys or type"]
-    p = list(answer["probabilities"].values())
-    if not all(is_number(x) for x in p) or not is_number(answer["confidence"]):
-        return ["a probability that is no number"]
     faults = []
-    if abs(math.fsum(p) - 1) > SUM_TOLERANCE:
-        faults.append("probabilities sum to %r" % math.fsum(p))
-    if not close(answer["confidence"], max(p)):
-        faults.append("confidence")
+    if set(answer) != {"type", "probabilities", "confidence", extra}:
+        return ["keys %s" % sorted(answer)]
+    if not p or not all(map(is_number, p)):
+        return ["a probability that is no finite number"]
+    if not same(answer["confidence"], max(p)):
+        faults.append("confidence %s, the largest probability is %s" % (short(answer["confidence"]), max(p)))
     if kind == "choice" and answer["choice"] != winner(answer):
-        faults.append("choice")
-    if kind == "noul" and not close(answer["noul"], p[0]):
-        faults.append("noul")
-    if kind == "score" and not close(answer["expected_value"], math.fsum(i * x for i, x in enumerate(p))):
-        faults.append("expected_value")
+        faults.append(
+            "choice %s, the largest probability is that of %s"
+            % (short(answer["choice"]), short(winner(answer)))
+        )
+    if kind == "noul" and not same(answer["noul"], p[0]):
+        faults.append("noul %s, p(yes) is %s" % (short(answer["noul"]), p[0]))
+    if kind == "score" and not same(answer["expected_value"], expectation(p)):
+        faults.append("expected_value %s, the mean is %s" % (short(answer["expected_value"]), expectation(p)))
     return faults
 
 
-def check_answers(bundle):
-    """Every answer of every engine agrees with itself and is the softmax of the recorded logits."""
+def response_faults(response: Json) -> List[str]:
+    """What is wrong with a response around its answers."""
+    usage = response.get("usage")
+    if set(response) != {"model", "answers", "usage"} or not isinstance(usage, dict):
+        return ["keys %s" % sorted(response)]
+    if set(usage) != {"input_tokens", "output_tokens", "latency_ms"}:
+        return ["usage keys %s" % sorted(usage)]
+    faults = [] if usage["output_tokens"] == 0 else ["output_tokens %s" % short(usage["output_tokens"])]
+    if not (is_number(usage["latency_ms"]) and usage["latency_ms"] > 0):
+        faults.append("latency_ms %s" % short(usage["latency_ms"]))
+    return faults
+
+
+def is_softmax(answer: Json, line: Json, temperature: Any) -> bool:
+    """The answer's probabilities are the softmax of the recorded logits, candidate by candidate."""
+    p, logits = list(answer["probabilities"].values()), floats(line["logits"])
+    if list(answer["probabilities"]) != line["candidates"] or len(logits) != len(p):
+        return False
+    if not (is_number(temperature) and temperature > 0 and all(map(math.isfinite, logits))):
+        return False
+    return all(same(a, b) for a, b in zip(p, softmax(logits, temperature)))
+
+
+def check_answers(bundle: Bundle) -> None:
+    """Every answer answers what was asked, agrees with itself, and sums to 1."""
+    names = [bundle.profile["model"]["name"], *bundle.profile["model"]["aliases"]]
     for engine in bundle.engines:
-        posts = {} if engine == "remote" else posts_by_sequence(Bundle(bundle.path), engine)
-        for line in exchanges(bundle, engine):
+        for line in bundle.exchanges(engine):
             if line["status"] != 200:
                 continue
             at = "records/%s n=%s" % (engine, line["n"])
-            response = parse_json(body(bundle, line["response_sha256"]), at)
-            request = parse_json(body(bundle, line["request_sha256"]), at)
-            check_response(bundle, at, request, response)
-            if engine != "remote" and line["sequence"] in posts:
-                check_against_logits(bundle, at, response, *posts[line["sequence"]][:2])
+            asked = bundle.body(line["request_sha256"])["questions"]
+            response = bundle.body(line["response_sha256"])
+            for fault in response_faults(response):
+                bundle.fail(at, "response: %s" % fault)
+            if engine != "remote" and response["model"] != names[0]:
+                bundle.fail(at, "is answered by model %s, expected %s" % (short(response["model"]), names[0]))
+            bundle.expect("%s answers" % at, list(response["answers"]), list(asked))
+            for name, answer in response["answers"].items():
+                check_answer(bundle, "%s %s" % (at, name), asked.get(name, {}), answer)
 
 
-def check_response(bundle, at, request, response):
-    bundle.expect("answers", at + " keys", sorted(response), ["answers", "model", "usage"])
-    bundle.expect("answers", at + " model", response["model"], bundle.profile["model"]["name"])
-    usage = response["usage"]
-    bundle.expect("answers", at + " usage", sorted(usage), ["input_tokens", "latency_ms", "output_tokens"])
-    bundle.expect("answers", at + " output_tokens", usage["output_tokens"], 0)
-    if not (is_number(usage["latency_ms"]) and usage["latency_ms"] > 0):
-        bundle.fail("answers", at, "latency_ms is %s" % short(usage["latency_ms"]))
-    bundle.expect("answers", at + " questions", list(response["answers"]), list(request["questions"]))
-    for name, answer in response["answers"].items():
-        kind = request["questions"].get(name, {}).get("type", "choice")
-        for fault in answer_faults(answer, kind):
-            bundle.fail("answers", "%s %s" % (at, name), "inconsistent %s" % fault)
+def check_answer(bundle: Bundle, at: str, question: Json, answer: Json) -> None:
+    bundle.expect("%s type" % at, answer["type"], kind_of(question))
+    bundle.expect("%s candidates" % at, list(answer["probabilities"]), candidate_ids(question))
+    for fault in answer_faults(answer):
+        bundle.fail(at, fault)
+    total = math.fsum(answer["probabilities"].values())
+    if not abs(total - 1) <= SUM_TOLERANCE:
+        bundle.fail(at, "probabilities sum to %s" % total)
 
 
-def check_against_logits(bundle, at, response, post, questions):
-    bundle.expect("answers", at + " input_tokens", response["usage"]["input_tokens"], post["input_tokens"])
-    for line in questions:
-        answer = response["answers"].get(line["question"], {"probabilities": {}})
-        where = "%s %s" % (at, line["question"])
-        bundle.expect("answers", where + " candidates", list(answer["probabilities"]), line["candidates"])
-        expected = softmax(floats(line["logits"]), post["temperature"])
-        found = list(answer["probabilities"].values())
-        if len(found) != len(expected) or not all(close(a, b) for a, b in zip(found, expected)):
-            bundle.fail("answers", where, "probabilities are not the softmax of the recorded logits")
+def check_logits(bundle: Bundle) -> None:
+    """Every recorded logit is a finite number, and every answer is the softmax of its logits."""
+    for engine in bundle.recorded_engines:
+        for line in bundle.worker(engine):
+            if line["kind"] == "question":
+                values = floats(line["logits"])
+                if len(values) != len(line["candidates"]) or not all(map(math.isfinite, values)):
+                    message = "%d logits for %d candidates, or one that is no finite number: %s"
+                    at = "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"])
+                    bundle.fail(at, message % (len(values), len(line["candidates"]), short(values)))
+        for line in bundle.exchanges(engine):
+            if line["status"] == 200 and line["sequence"] in bundle.posts(engine):
+                compare_with_logits(
+                    bundle,
+                    "records/%s n=%s" % (engine, line["n"]),
+                    line,
+                    bundle.post(engine, line["sequence"]),
+                )
 
 
-def check_hidden_rows(bundle):
-    """Label logits follow from the recorded hidden rows and the label rows to within one BF16 step."""
-    head = bundle.json("checkpoint.json").get("label_head")
-    if head is None:
-        bundle.fail("hidden", "checkpoint.json", "has no label rows to recompute logits from")
+def compare_with_logits(bundle: Bundle, at: str, line: Json, post: Post) -> None:
+    response = bundle.body(line["response_sha256"])
+    bundle.expect("%s input_tokens" % at, response["usage"]["input_tokens"], post.line["input_tokens"])
+    for question in post.questions:
+        answer = response["answers"].get(question["question"])
+        if answer is None or not is_softmax(answer, question, post.line["temperature"]):
+            bundle.fail(
+                "%s %s" % (at, question["question"]), "the answer is not the softmax of the recorded logits"
+            )
+
+
+def check_hidden_rows(bundle: Bundle) -> None:
+    """Label logits follow from the recorded hidden rows and the label rows, to within one rounding step."""
+    if not bundle.recorded_engines:
         return
-    width = head["shape"][1]
-    matrix = bf16(bundle.read(head["file"]))
+    head = bundle.json("checkpoint.json")["label_head"]
+    width, matrix = head["shape"][1], bf16(bundle.read(head["file"]))
     rows = [matrix[i * width : (i + 1) * width] for i in range(LABELS)]
-    done = set()
-    for engine in bundle.engines:
-        for line in [] if engine == "remote" else worker_lines(bundle, engine):
-            if line["kind"] != "question" or (line["hidden"], line["logits"]) in done:
-                continue
-            done.add((line["hidden"], line["logits"]))
-            where = "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"])
-            hidden = bf16(bytes.fromhex(line["hidden"]))
-            if len(hidden) != width or not all(math.isfinite(x) for x in hidden):
-                bundle.fail("hidden", where, "hidden row has %d usable values, expected %d" % (len(hidden), width))
-                continue
-            for label, found in enumerate(floats(line["logits"])):
-                terms = [a * b for a, b in zip(hidden, rows[label])]
-                expected = math.fsum(terms)
-                # One BF16 step for the rounding, and float32 accumulation of the terms below it.
-                allowed = spacing(max(abs(expected), abs(found))) + math.fsum(map(abs, terms)) * 2.0**-20
-                if abs(found - expected) > allowed:
-                    message = "label %d: logit %r, the hidden row gives %r"
-                    bundle.fail("hidden", where, message % (label, found, expected))
-                    break
-    if not done and any(engine != "remote" for engine in bundle.engines):
-        bundle.fail("hidden", "records", "hold no hidden row")
+    seen = set()
+    for engine in bundle.recorded_engines:
+        for line in bundle.worker(engine):
+            if line["kind"] == "question" and (line["hidden"], line["logits"]) not in seen:
+                seen.add((line["hidden"], line["logits"]))
+                fault = hidden_fault(line, rows, bundle.profile["runtime"]["dtype"])
+                if fault:
+                    bundle.fail(
+                        "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"]),
+                        fault,
+                    )
+    if not seen:
+        bundle.fail("records", "hold no hidden row")
 
 
-# ---------------------------------------------------------------------------------------------- drift
+def hidden_fault(line: Json, rows: Sequence[Sequence[float]], dtype: str) -> str:
+    data = bytes.fromhex(line["hidden"])
+    letter, size, finer = {
+        "bfloat16": ("", 2, 1.0),
+        "float32": ("f", 4, 2.0**-16),
+        "float64": ("d", 8, 2.0**-16),
+    }[dtype]
+    hidden = bf16(data) if not letter else struct.unpack("<%d%s" % (len(data) // size, letter), data)
+    if len(hidden) != len(rows[0]) or not all(map(math.isfinite, hidden)):
+        return "the hidden row has %d values, expected %d finite ones" % (len(hidden), len(rows[0]))
+    for label, (found, row) in enumerate(zip(floats(line["logits"]), rows)):
+        terms = [a * b for a, b in zip(hidden, row)]
+        expected = math.fsum(terms)
+        # One step of the rounding to the model's dtype, and what adding the terms up in float32 can lose.
+        allowed = spacing(max(abs(expected), abs(found))) * finer + math.fsum(map(abs, terms)) * 2.0**-20
+        if not abs(found - expected) <= allowed:
+            return "label %d: logit %r, hidden row and label head give %r" % (label, found, expected)
+    return ""
 
 
-def comparisons(bundle):
+# ---------------------------------------------------------------- drift
+
+
+class Side(NamedTuple):
+    """One side of a comparison: a response, its questions' worker lines, and the temperature it used."""
+
+    response: Json
+    lines: Dict[str, Json]
+    temperature: Any
+
+
+def comparisons(bundle: Bundle) -> List[Tuple[str, str]]:
     pairs = []
     for engine in bundle.engines:
         if bundle.reference and engine != bundle.reference:
             pairs.append((engine, "fresh"))
-        if bundle.exists("protocol/reference.json"):
+        if bundle.frozen() is not None and bundle.profile["protocol"]["frozen"]:
             pairs.append((engine, "frozen"))
     return pairs
 
 
-def measured(bundle, engine):
-    """Request id -> (response, {question: worker line}) of the first measured pass."""
-    posts = {} if engine == "remote" else posts_by_sequence(Bundle(bundle.path), engine)
+def measured(bundle: Bundle, engine: str) -> Dict[str, Side]:
+    """Request id -> what an engine answered in its first measured pass."""
     found = {}
-    for line in exchanges(bundle, engine):
+    for line in bundle.exchanges(engine):
         if line["phase"] == "measured" and line["pass"] == 1 and line["status"] == 200:
-            questions = posts[line["sequence"]][1] if engine != "remote" else []
-            response = parse_json(body(bundle, line["response_sha256"]), line["request_id"])
-            found[line["request_id"]] = (response, {q["question"]: q for q in questions})
+            response = bundle.body(line["response_sha256"])
+            if engine == "remote":
+                found[line["request_id"]] = Side(response, {}, None)
+            else:
+                post = bundle.post(engine, line["sequence"])
+                lines = {question["question"]: question for question in post.questions}
+                found[line["request_id"]] = Side(response, lines, post.line["temperature"])
     return found
 
 
-def frozen(bundle):
-    entries = json.loads(bundle.read("protocol/reference.json").decode("utf-8"))
-    return {entry["id"]: (entry["response"], {}) for entry in entries}
-
-
-def drift_rows(bundle):
-    """Every comparison recomputed: (engine, against, request, question) -> figures."""
-    sides = {engine: measured(bundle, engine) for engine in bundle.engines}
-    fixed = frozen(bundle) if bundle.exists("protocol/reference.json") else {}
-    rows, seen = OrderedDict(), {}
-    for engine, against in comparisons(bundle):
-        yardstick = sides[bundle.reference] if against == "fresh" else fixed
-        for case in corpus(bundle):
-            for question in case["request"]["questions"]:
-                key = (engine, against, case["id"], question)
-                if case["id"] not in yardstick or case["id"] not in sides[engine]:
-                    raise UnreadableError("%s/%s: %s has no answer" % key[:3])
-                temperature = temperatures(bundle).get(case["modality"])
-                rows[key] = compare(yardstick[case["id"]], sides[engine][case["id"]], question, temperature, seen)
+def drift_rows(bundle: Bundle) -> Dict[Key, Json]:
+    """Every comparison recomputed: (engine, against, request, question) -> the row drift.json must have."""
+    if "drift rows" not in bundle.memory:
+        bundle.memory["drift rows"] = compute_drift(bundle)
+    rows: Dict[Key, Json] = bundle.memory["drift rows"]
     return rows
 
 
-def compare(reference, candidate, question, temperature, seen):
-    (theirs, their_lines), (mine, my_lines) = reference, candidate
-    a, b = theirs["answers"][question], mine["answers"][question]
+def compute_drift(bundle: Bundle) -> Dict[Key, Json]:
+    sides = {engine: measured(bundle, engine) for engine in bundle.engines}
+    fixed = {name: Side(response, {}, None) for name, response in (bundle.frozen() or {}).items()}
+    rows: Dict[Key, Json] = OrderedDict()
+    visible: Dict[Key, Any] = {}
+    for engine, against in comparisons(bundle):
+        yardstick = sides[bundle.reference] if against == "fresh" else fixed
+        for case in bundle.corpus():
+            for question in case["request"]["questions"]:
+                key = (engine, against, case["id"], question)
+                if case["id"] not in yardstick or case["id"] not in sides[engine]:
+                    raise UnreadableError("%s against %s: no answer to %s to compare" % key[:3])
+                temperature = bundle.temperatures().get(case["modality"])
+                pair = yardstick[case["id"]], sides[engine][case["id"]]
+                rows[key] = dict(compare(*pair, question, temperature, visible), modality=case["modality"])
+    return rows
+
+
+def compare(
+    reference: Side, candidate: Side, question: str, temperature: Any, visible: Dict[Key, Any]
+) -> Json:
+    a, b = reference.response["answers"][question], candidate.response["answers"][question]
     p, q = list(a["probabilities"].values()), list(b["probabilities"].values())
     if list(a["probabilities"]) != list(b["probabilities"]) or a["type"] != b["type"]:
-        raise UnreadableError("question %s is answered with other candidates or another type" % short(question))
-    ordered = sorted(p, reverse=True)
+        raise UnreadableError("question %s has answers of other candidates or types" % short(question))
+    if not all(map(is_number, [*p, *q, a["confidence"], b["confidence"]])):
+        raise UnreadableError(
+            "question %s has an answer with a figure that is no finite number" % short(question)
+        )
+    first, second = sorted(p, reverse=True)[:2]
     row = {
         "type": a["type"],
         "reference_winner": winner(a),
         "winner": winner(b),
-        "reference_margin": ordered[0] - ordered[1],
+        "reference_margin": first - second,
         "probability_drift": max(abs(x - y) for x, y in zip(p, q)),
         "confidence_drift": abs(a["confidence"] - b["confidence"]),
         "noul_drift": abs(a["noul"] - b["noul"]) if a["type"] == "noul" else None,
         "expected_drift": abs(a["expected_value"] - b["expected_value"]) if a["type"] == "score" else None,
         "winner_same": winner(a) == winner(b),
-        "tokens_same": theirs["usage"]["input_tokens"] == mine["usage"]["input_tokens"],
-        "hidden_equal": None, "logits_equal": None, "max_steps": None,
-        "detectable_steps": None, "detectable_logit": None,
+        "tokens_same": reference.response["usage"]["input_tokens"]
+        == candidate.response["usage"]["input_tokens"],
+        "shape_same": shape_same(reference, candidate, question),
         "lattice": lattice(q, temperature),
-        "sum_fault": abs(math.fsum(q) - 1) > SUM_TOLERANCE,
-    }  # fmt: skip
-    theirs_raw, mine_raw = their_lines.get(question), my_lines.get(question)
-    if theirs_raw is not None:
-        logits = floats(theirs_raw["logits"])
-        key = (logits, temperature, a["type"])
-        if key not in seen:
-            seen[key] = detectable(*key)
-        row["detectable_steps"], row["detectable_logit"] = seen[key]
-        if mine_raw is not None:
-            row["tokens_same"] = row["tokens_same"] and theirs_raw["tokens"] == mine_raw["tokens"]
-            row["hidden_equal"] = bool(mine_raw["hidden"]) and mine_raw["hidden"] == theirs_raw["hidden"]
-            row["logits_equal"] = mine_raw["logits"] == theirs_raw["logits"]
-            row["max_steps"] = steps(logits, floats(mine_raw["logits"]))
+    }
+    return dict(row, **compare_raw(reference, candidate, question, temperature, visible, row["tokens_same"]))
+
+
+def compare_raw(
+    reference: Side,
+    candidate: Side,
+    question: str,
+    temperature: Any,
+    visible: Dict[Key, Any],
+    tokens_same: bool,
+) -> Json:
+    """Bits, steps and the smallest visible shift, where raw logits are recorded."""
+    names = ("hidden_equal", "logits_equal", "max_steps", "detectable_steps", "detectable_logit")
+    row: Json = dict.fromkeys(names)
+    theirs, mine = reference.lines.get(question), candidate.lines.get(question)
+    if theirs is None:
+        return row
+    logits = floats(theirs["logits"])
+    if is_number(temperature):
+        key = (logits, temperature, theirs["type"])
+        if key not in visible:
+            visible[key] = smallest_visible(*key)
+        row["detectable_steps"], row["detectable_logit"] = visible[key]
+    if mine is not None:
+        row["tokens_same"] = tokens_same and theirs["tokens"] == mine["tokens"]
+        row["hidden_equal"] = bool(mine["hidden"]) and mine["hidden"] == theirs["hidden"]
+        row["logits_equal"] = mine["logits"] == theirs["logits"]
+        row["max_steps"] = steps(logits, floats(mine["logits"]))
     return row
 
 
-def steps(reference, candidate):
+def shape_same(reference: Side, candidate: Side, question: str) -> bool:
+    """The candidate's response has the reference's shape and does not contradict itself."""
+    a, b = reference.response["answers"], candidate.response["answers"]
+    faults = response_faults(candidate.response) + answer_faults(b[question])
+    line = candidate.lines.get(question)
+    recorded = line is None or is_softmax(b[question], line, candidate.temperature)
+    return not faults and recorded and list(a) == list(b) and set(a[question]) == set(b[question])
+
+
+def steps(reference: Sequence[float], candidate: Sequence[float]) -> float:
+    """Largest change of a logit difference to the reference's winner, in BF16 steps of the reference."""
     w = reference.index(max(reference))
     return max(
-        abs((candidate[i] - candidate[w]) - (reference[i] - reference[w])) / spacing(max(abs(reference[i]), abs(reference[w])))
-        for i in range(len(reference))
+        abs((c - candidate[w]) - (r - reference[w])) / spacing(max(abs(r), abs(reference[w])))
+        for r, c in zip(reference, candidate)
     )
 
 
-def detectable(logits, temperature, kind):
-    """Smallest n such that moving one logit by n of its own BF16 steps breaks a gate, and that shift in logits."""
+def smallest_visible(logits: Sequence[float], temperature: float, kind: str) -> Tuple[Any, Any]:
+    """Smallest n such that one logit moved by n of its own BF16 steps breaks a gate, and that shift in logits.
+
+    What a gate looks at grows with the distance, so each direction is searched by halving.
+    """
     before, best = softmax(logits, temperature), None
-    for i, value in enumerate(logits):
+    for index, value in enumerate(logits):
         for step in (spacing(value), -spacing(value)):
             low, high = 0, MAX_STEPS
-            if not breaks_gate(before, shifted(logits, i, high * step, temperature), kind):
+            if not breaks_gate(before, moved(logits, index, high * step, temperature), kind):
                 continue
             while high - low > 1:
                 middle = (low + high) // 2
-                if breaks_gate(before, shifted(logits, i, middle * step, temperature), kind):
+                if breaks_gate(before, moved(logits, index, middle * step, temperature), kind):
                     high = middle
                 else:
                     low = middle
@@ -870,80 +1381,102 @@ def detectable(logits, temperature, kind):
     return best or (None, None)
 
 
-def shifted(logits, index, by, temperature):
+def moved(logits: Sequence[float], index: int, by: float, temperature: float) -> List[float]:
     return softmax([x + by if i == index else x for i, x in enumerate(logits)], temperature)
 
 
-def breaks_gate(p, q, kind):
-    # Confidence and noul move by no more than the largest probability change and share its bound.
+def breaks_gate(p: Sequence[float], q: Sequence[float], kind: str) -> bool:
+    # Confidence and noul move by no more than the largest probability change and have the same bound.
     if max(abs(a - b) for a, b in zip(p, q)) > GATES["probability"] + SLACK:
         return True
-    if kind == "score":
-        means = [math.fsum(i * x for i, x in enumerate(side)) for side in (p, q)]
-        if abs(means[0] - means[1]) > GATES["expected_value"] + SLACK:
-            return True
+    if kind == "score" and abs(expectation(p) - expectation(q)) > GATES["expected_value"] + SLACK:
+        return True
     first, second = sorted(p, reverse=True)[:2]
     return first - second >= GATES["winner_margin"] and p.index(max(p)) != q.index(max(q))
 
 
-def lattice(probabilities, temperature):
-    if not is_number(temperature) or not all(is_number(p) and p >= 0 for p in probabilities) or not max(probabilities):
-        return {"holds": False, "exponent": None}
+def lattice(probabilities: Sequence[float], temperature: Any) -> Json:
+    """The coarsest grid of 2**-e that all logit differences lie on, read off the probabilities."""
+    usable = is_number(temperature) and temperature > 0 and min(probabilities) >= 0
     top = max(probabilities)
-    offsets = [math.log(p / top) * temperature for p in probabilities if p >= sys.float_info.min]
-    for exponent in LATTICE_EXPONENTS:
-        scale = 2.0**exponent
-        if all(abs(x * scale - round(x * scale)) <= LATTICE_TOLERANCE * scale for x in offsets):
-            return {"holds": True, "exponent": exponent}
+    if usable and top >= sys.float_info.min:
+        offsets = [math.log(p / top) * temperature for p in probabilities if p >= sys.float_info.min]
+        for exponent in LATTICE_EXPONENTS:
+            scale = 2.0**exponent
+            if all(abs(x * scale - round(x * scale)) <= LATTICE_TOLERANCE * scale for x in offsets):
+                return {"holds": True, "exponent": exponent}
     return {"holds": False, "exponent": None}
 
 
-def check_drift(bundle):
+def check_drift(bundle: Bundle) -> None:
     """drift.json holds every comparison once, with the figures recomputed here."""
-    expected, document = drift_rows(bundle), bundle.json("drift.json")
-    found = OrderedDict()
+    document, expected = bundle.json("drift.json"), drift_rows(bundle)
+    found: Dict[Key, Json] = OrderedDict()
     for row in document["rows"]:
         key = (row["engine"], row["against"], row["request"], row["question"])
         if key in found:
-            bundle.fail("drift", "/".join(key), "has two rows")
+            bundle.fail("drift.json %s" % "/".join(key), "has two rows")
         found[key] = row
     if not expected:
-        bundle.fail("drift", "drift.json", "nothing was compared")
+        bundle.fail("drift.json", "nothing was compared")
     for key in [key for key in expected if key not in found]:
-        bundle.fail("drift", "/".join(key), "has no row")
+        bundle.fail("drift.json %s" % "/".join(key), "has no row")
     for key in [key for key in found if key not in expected]:
-        bundle.fail("drift", "/".join(key), "is no comparison of this run")
+        bundle.fail("drift.json %s" % "/".join(key), "is no comparison of this run")
     for key in [key for key in expected if key in found]:
-        for name, value in expected[key].items():
-            if name == "sum_fault":
-                continue
-            other = found[key].get(name)
-            same = close(value, other) if is_number(value) and not isinstance(value, bool) else value == other
-            if not same:
-                bundle.fail("drift", "/".join(key), "%s is %s, recomputed %s" % (name, short(other), short(value)))
-    for pair, worst in document["worst"].items():
-        for name, value in worst.items():
-            mine = [r[name] for k, r in expected.items() if "%s/%s" % k[:2] == pair and r[name] is not None]
-            if not close(value, max(mine) if mine else None):
-                bundle.fail("drift", "worst %s %s" % (pair, name), "is %s" % short(value))
+        figures = {
+            name: value
+            for name, value in found[key].items()
+            if name not in ("engine", "against", "request", "question")
+        }
+        compare_figures(bundle, "drift.json %s" % "/".join(key), figures, expected[key])
+    if document.get("missing"):
+        bundle.fail("drift.json missing", "says that %d comparisons are missing" % len(document["missing"]))
+    names = ("probability_drift", "confidence_drift", "noul_drift", "expected_drift", "max_steps")
+    bundle.expect(
+        "drift.json worst", list(document["worst"]), ["%s/%s" % pair for pair in comparisons(bundle)]
+    )
+    for engine, against in comparisons(bundle):
+        pair = "%s/%s" % (engine, against)
+        worst = {name: worst_of(expected, engine, against, name) for name in names}
+        compare_figures(bundle, "drift.json worst %s" % pair, document["worst"].get(pair, {}), worst)
 
 
-# ---------------------------------------------------------------------------------------------- graph cache
+def worst_of(rows: Dict[Key, Json], engine: str, against: str, column: str) -> Any:
+    values = [
+        row[column] for key, row in rows.items() if key[:2] == (engine, against) and row[column] is not None
+    ]
+    return max(values) if values else None
+
+
+def compare_figures(bundle: Bundle, where: str, found: Json, expected: Json) -> None:
+    """Every figure of a row against the same recomputed; a figure too many or too few is a problem as well."""
+    for name in sorted(set(found) | set(expected)):
+        if name not in found or name not in expected or not same(found[name], expected[name]):
+            message = "is %s, recomputed %s"
+            bundle.fail(
+                "%s %s" % (where, name), message % (short(found.get(name)), short(expected.get(name)))
+            )
+
+
+# ---------------------------------------------------------------- graph cache
 
 
 class Cache:
-    """One cache of the policy: entries with sizes, oldest first."""
+    """One cache of the policy: entries with their sizes, oldest first."""
 
-    def __init__(self, bounds):
-        self.entries, self.failed = OrderedDict(), set()
+    def __init__(self, bounds: Json) -> None:
+        self.entries: OrderedDict[str, int] = OrderedDict()
+        self.failed: set[str] = set()
         self.limit, self.room = bounds["entries"], bounds["megabytes"] * 2**20
-        self.counts = dict.fromkeys(("captures", "replays", "evictions", "invalidations", "fallbacks"), 0)
+        self.counts = dict.fromkeys(COUNTERS, 0)
 
-    def drop_all(self):
+    def drop_all(self) -> None:
         self.counts["invalidations"] += len(self.entries)
         self.entries.clear()
 
-    def act(self, key, recorded, size, lru):
+    def act(self, key: str, recorded: str, size: int, lru: bool) -> str:
+        """What the policy does with a forward. Only a failed capture cannot be foreseen: it is taken as recorded."""
         if not (self.limit and self.room):
             return "eager"
         if key in self.entries:
@@ -962,87 +1495,321 @@ class Cache:
             self.counts["evictions"] += 1
         return "capture"
 
-    def totals(self):
+    def totals(self) -> Dict[str, int]:
         return dict(self.counts, entries=len(self.entries), bytes=sum(self.entries.values()))
 
 
-def graph_mismatches(bundle):
-    """Cache name -> what the graph worker recorded that the policy, run over the same requests, does not give."""
-    graph = bundle.profile["graph"]
-    caches = {name: Cache(graph[name]) for name in CACHES}
-    capacity, lru = graph["scratch_tokens"], graph["policy"] == "lru"
-    found = {name: [] for name in CACHES}
-    told = []
-    for line in worker_lines(bundle, "graph"):
-        if line["kind"] in ("ready", "closed"):
-            told.append(line["kind"])
-            compare_counters(found, caches, line["counters"], line["kind"])
-            continue
-        if line["kind"] not in ("question", "vision"):
-            continue
+class Simulation:
+    """The policy run over a graph worker's record. mismatches: by cache; totals: at "ready" and "closed"."""
+
+    def __init__(self, graph: Json, lines: List[Json]) -> None:
+        self.step = self.capacity = graph["scratch_tokens"]
+        self.lru = graph["policy"] == "lru"
+        self.caches = {name: Cache(graph[name]) for name in CACHES}
+        self.mismatches: Dict[str, List[str]] = {name: [] for name in CACHES}
+        self.totals: Dict[str, Dict[str, Dict[str, int]]] = {}
+        self.reported: Dict[str, Any] = {}
+        for line in lines:
+            if line["kind"] in ("question", "vision"):
+                self.forward(line)
+            elif line["kind"] in ("ready", "closed"):
+                self.totals[line["kind"]] = self.now()
+                self.reported[line["kind"]] = line["counters"]
+        for moment in ("ready", "closed"):
+            self.compare(moment, self.totals.setdefault(moment, self.now()), self.reported.get(moment))
+
+    def now(self) -> Dict[str, Dict[str, int]]:
+        return {name: cache.totals() for name, cache in self.caches.items()}
+
+    def forward(self, line: Json) -> None:
         if line["kind"] == "vision":
             name, key = "vision", "vision:" + "+".join("x".join(map(str, grid)) for grid in line["grids"])
         else:
             name = "multimodal" if line["grids"] else "text"
             key = "%s:%d" % (name, line["tokens"])
-            if line["tokens"] > capacity:
-                capacity = -(-line["tokens"] // graph["scratch_tokens"]) * graph["scratch_tokens"]
-                caches["text"].drop_all()
-                caches["multimodal"].drop_all()
-        action = caches[name].act(key, line["action"], line["bytes"], lru)
+            if line["tokens"] > self.capacity:  # graphs point into the scratch, so its growth drops them
+                self.capacity = -(-line["tokens"] // self.step) * self.step
+                self.caches["text"].drop_all()
+                self.caches["multimodal"].drop_all()
+        action = self.caches[name].act(key, line["action"], line["bytes"], self.lru)
         if line["action"] != action or (action != "eager" and line["key"] != key):
-            found[name].append("%s %s, the policy gives %s %s" % (line["key"], line["action"], key, action))
-    for moment in ("ready", "closed"):
-        if told.count(moment) != 1:
-            for name in CACHES:
-                found[name].append("%d records of counters when %s" % (told.count(moment), moment))
-    final = {name: cache.totals() for name, cache in caches.items()}
-    for source in (bundle.json("records/graph/engine.json"), bundle.json("counters.json")["engines"].get("graph", {})):
-        compare_counters(found, caches, source.get("counters", source), "at the end")
-    return found, final
+            message = "post %s: recorded %s %s, the policy gives %s %s"
+            self.mismatches[name].append(
+                message % (line["sequence"], line["key"], line["action"], key, action)
+            )
+
+    def compare(self, moment: str, expected: Dict[str, Dict[str, int]], reported: Any) -> None:
+        for name in CACHES:
+            found = (reported or {}).get(name)
+            if found != expected[name]:
+                message = "%s: counters %s, the policy gives %s"
+                self.mismatches[name].append(message % (moment, short(found), short(expected[name])))
 
 
-def compare_counters(found, caches, reported, moment):
-    for name, cache in caches.items():
-        if (reported or {}).get(name) != cache.totals():
-            found[name].append("%s: counters %s, the policy gives %s" % (moment, short((reported or {}).get(name)), cache.totals()))
+def simulation(bundle: Bundle) -> Simulation:
+    if "simulation" not in bundle.memory:
+        made = Simulation(bundle.profile["graph"], bundle.worker("graph"))
+        made.compare(
+            "engine.json", made.totals["closed"], bundle.json("records/graph/engine.json").get("counters")
+        )
+        bundle.memory["simulation"] = made
+    found: Simulation = bundle.memory["simulation"]
+    return found
 
 
-def check_graph(bundle):
+def check_graph(bundle: Bundle) -> None:
     """Graph events and counters are what the cache policy gives for the recorded requests."""
     if "graph" in bundle.engines:
-        for name, mismatches in graph_mismatches(bundle)[0].items():
+        for name, mismatches in simulation(bundle).mismatches.items():
             for text in mismatches:
-                bundle.fail("graph", name, text)
+                bundle.fail("records/graph/worker.jsonl %s cache" % name, text)
 
 
-def check_operators(bundle):
-    """Every op of the table was compared with the reference's own, and an exact claim allows no difference."""
-    if "native" not in bundle.engines:
+def check_counters(bundle: Bundle) -> None:
+    """counters.json repeats what the engines reported, and what the policy gives."""
+    engines = bundle.json("counters.json")["engines"]
+    bundle.expect("counters.json engines", sorted(engines), sorted(bundle.engines))
+    for engine in bundle.engines:
+        reported = bundle.json("records/%s/engine.json" % engine)["counters"]
+        bundle.expect("counters.json %s" % engine, engines.get(engine, {}).get("counters"), reported)
+    if "graph" in bundle.engines:
+        told, made = engines.get("graph", {}), simulation(bundle)
+        for moment in ("ready", "closed"):
+            wanted = {"reported": made.reported.get(moment), "predicted": made.totals[moment]}
+            bundle.expect("counters.json graph %s" % moment, told.get(moment), wanted)
+        bundle.expect("counters.json graph mismatches", told.get("mismatches"), {name: [] for name in CACHES})
+
+
+# ---------------------------------------------------------------- operators and drills
+
+
+def check_operators(bundle: Bundle) -> None:
+    """Every op of the packed table was compared with the reference's own; an exact claim allows no difference."""
+    if not bundle.native:
         return
     document = bundle.json("operators.json")
-    checks = document["checks"]
-    bundle.expect("operators", "operators.json format", document["format"], "kit-operators/1")
-    if not checks or not document["ops"]:
-        bundle.fail("operators", "operators.json", "compares nothing")
-    for op in sorted(set(document["ops"]) - {check["op"] for check in checks}):
-        bundle.fail("operators", op, "was not compared")
+    ops, checks = document["ops"], document["checks"]
+    if not checks or not ops:
+        bundle.fail("operators.json", "compares nothing")
+    for op in sorted(set(ops) - {check["op"] for check in checks}):
+        bundle.fail("operators.json %s" % op, "was not compared")
+    table = ops_of_table(bundle)
+    if table is None:
+        bundle.leave(
+            "operators.json against the op table (kit/kernels/table.py is not in the packed sources)"
+        )
+    else:
+        bundle.expect("operators.json ops", sorted(ops), sorted(table))
     for check in checks:
+        where = "operators.json %s %s" % (check["op"], check["shape"])
         if not (isinstance(check["elements"], int) and check["elements"] > 0):
-            bundle.fail("operators", check["op"], "compares no element")
-        if bundle.profile["claim"] == "exact" and (check["different"] or check["nan"]):
-            bundle.fail("operators", check["op"], "%s of %s elements differ" % (check["different"], check["elements"]))
+            bundle.fail(where, "compares no element")
+        if check["nan"] or (bundle.profile["claim"] == "exact" and check["different"]):
+            message = "%s of %s elements differ, %s are no numbers"
+            bundle.fail(where, message % (check["different"], check["elements"], check["nan"]))
 
 
-# ---------------------------------------------------------------------------------------------- verdict
+def ops_of_table(bundle: Bundle) -> List[str] | None:
+    """Names of the ops that the packed source of the op table declares."""
+    source = bundle.sources().get("kit/kernels/table.py")
+    if source is None:
+        return None
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and node.name == "Ops":
+            fields = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
+            return [field.id for field in fields if isinstance(field, ast.Name)]
+    return []
 
 
-def repeat_differences(bundle, engine):
-    """How many answers differ from the first measured pass: responses but for latency, logits, hidden rows."""
-    posts = {} if engine == "remote" else posts_by_sequence(Bundle(bundle.path), engine)
-    lines = [line for line in exchanges(bundle, engine) if line["expect"] == 200]
-    first = {x["request_id"]: x for x in lines if x["phase"] == "measured" and x["pass"] == 1 and x["status"] == 200}
-    differences = compared = 0
+def check_drills(bundle: Bundle) -> None:
+    """Every drill of a broken connection or a killed worker ended as it must."""
+    if not bundle.native:
+        return
+    lines = bundle.jsonl("records/drills.jsonl")
+    bundle.expect("records/drills.jsonl format", lines[0].get("format"), "kit-drills/1")
+    if len(lines) < 2:
+        bundle.fail("records/drills.jsonl", "holds no drill")
+    for line in lines[1:]:
+        missed = [name for name, kept in line["checks"].items() if kept is not True]
+        if missed or not line["checks"] or line["passed"] is not True:
+            bundle.fail("records/drills.jsonl %s" % line["drill"], "failed: %s" % ", ".join(missed))
+
+
+# ---------------------------------------------------------------- latency
+
+
+def check_performance(bundle: Bundle) -> None:
+    """performance.json is what the recorded exchanges took."""
+    document, expected = bundle.json("performance.json"), latency_rows(bundle)
+    found = {(row["engine"], row["way"], row["pass"], row["modality"]): row for row in document["rows"]}
+    bundle.expect("performance.json number of rows", len(document["rows"]), len(expected))
+    for key in sorted(set(found) | set(expected)):
+        where = "performance.json %s" % "/".join(map(str, key))
+        if key not in found or key not in expected:
+            bundle.fail(where, "has no row" if key not in found else "is no measurement of this run")
+        else:
+            compare_figures(bundle, where, found[key], expected[key])
+    for engine in bundle.engines:
+        told = document.get("start_seconds", {}).get(engine)
+        recorded = bundle.json("records/%s/engine.json" % engine).get("start_seconds")
+        bundle.expect("performance.json start_seconds %s" % engine, told, recorded)
+
+
+def latency_rows(bundle: Bundle) -> Dict[Key, Json]:
+    """(engine, way, pass, modality) -> the row performance.json must have."""
+    groups: Dict[Key, List[float]] = OrderedDict()
+    for engine in bundle.engines:
+        for line in bundle.exchanges(engine):
+            if line["phase"] == "measured" and line["status"] == 200:
+                told = bundle.body(line["response_sha256"])["usage"]["latency_ms"]
+                for way, ms in (
+                    ("client", (line["finished_ns"] - line["started_ns"]) / 1e6),
+                    ("server", told),
+                ):
+                    for modality in (line["modality"], "all"):
+                        groups.setdefault((engine, way, line["pass"], modality), []).append(ms)
+    rows = OrderedDict()
+    for key, values in groups.items():
+        base = groups.get((bundle.reference, *key[1:]))
+        rows[key] = {
+            "engine": key[0], "way": key[1], "pass": key[2], "modality": key[3], "n": len(values),
+            "median_ms": quantile(values, 0.5), "p95_ms": quantile(values, 0.95),
+            "min_ms": min(values), "max_ms": max(values),
+            "speedup": quantile(base, 0.5) / quantile(values, 0.5) if base and quantile(values, 0.5) > 0 else None,
+            "max_probability_drift": drift_beside(bundle, key[0]),
+        }  # fmt: skip
+    return rows
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    ordered = sorted(values)
+    place = q * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def drift_beside(bundle: Bundle, engine: str) -> Any:
+    against = next((kind for kind in ("fresh", "frozen") if (engine, kind) in comparisons(bundle)), None)
+    return worst_of(drift_rows(bundle), engine, against, "probability_drift") if against else None
+
+
+# ---------------------------------------------------------------- verdict
+
+
+class Gate(NamedTuple):
+    """A gate's recomputed outcome. value: None where it could not be measured."""
+
+    passed: bool
+    value: Any
+    bound: Any
+
+
+Gates = Dict[Key, List[Gate]]  # (gate, engine, against) -> outcomes, several for one gate a cache
+
+
+def none_of(count: Any) -> Gate:
+    """A gate that counts faults and allows none; None: there was nothing to count over."""
+    return Gate(count == 0 and count is not None, count, 0)
+
+
+def recomputed_gates(bundle: Bundle) -> Gates:
+    gates: Gates = OrderedDict()
+    for key, gate in [*drift_gates(bundle), *engine_gates(bundle), *run_gates(bundle)]:
+        gates.setdefault(key, []).append(gate)
+    return gates
+
+
+def drift_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
+    rows = drift_rows(bundle)
+    columns = {
+        "probability": "probability_drift", "confidence": "confidence_drift",
+        "noul": "noul_drift", "expected_value": "expected_drift",
+    }  # fmt: skip
+    for engine, against in comparisons(bundle):
+        mine = [row for key, row in rows.items() if key[:2] == (engine, against)]
+        for name, column in columns.items():
+            worst = worst_of(rows, engine, against, column) or 0.0
+            bound = GATES[name] + SLACK
+            yield (name, engine, against), Gate(bool(mine) and worst <= bound, worst, bound)
+        margin = GATES["winner_margin"]
+        changed = sum(not row["winner_same"] and row["reference_margin"] >= margin for row in mine)
+        yield ("winner", engine, against), none_of(changed)
+        yield ("tokens", engine, against), none_of(sum(not row["tokens_same"] for row in mine))
+        yield ("shape", engine, against), none_of(sum(not row["shape_same"] for row in mine))
+        if bundle.profile["claim"] == "exact" and against == "fresh" and engine != "remote":
+            yield (
+                ("hidden_bitwise", engine, against),
+                none_of(sum(row["hidden_equal"] is not True for row in mine)),
+            )
+            yield (
+                ("logits_bitwise", engine, against),
+                none_of(sum(row["logits_equal"] is not True for row in mine)),
+            )
+
+
+def engine_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
+    rows = drift_rows(bundle)
+    for engine in OrderedDict.fromkeys(pair[0] for pair in comparisons(bundle)):
+        mine = {key: row for key, row in rows.items() if key[0] == engine}
+        yield ("lattice", engine, None), none_of(sum(not row["lattice"]["holds"] for row in mine.values()))
+        answers = measured(bundle, engine)
+        sums = [
+            math.fsum(answers[request].response["answers"][question]["probabilities"].values())
+            for _, _, request, question in mine
+        ]
+        yield ("probability_sum", engine, None), none_of(sum(not abs(s - 1) <= SUM_TOLERANCE for s in sums))
+    for engine in bundle.engines:
+        yield ("repeats", engine, None), none_of(repeat_differences(bundle, engine))
+    if "graph" in bundle.engines:
+        for mismatches in simulation(bundle).mismatches.values():
+            yield ("graph_counters", "graph", None), none_of(len(mismatches))
+
+
+def run_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
+    lines = [line for engine in bundle.engines for line in bundle.exchanges(engine)]
+    planned = sum(len(bundle.plan(engine)) for engine in bundle.engines)
+    kept = all(plan_kept(bundle, engine) for engine in bundle.engines)
+    yield ("counts", None, None), Gate(kept and planned > 0, str(len(lines)), str(planned))
+    wrong = sum(line["status"] != line["expect"] for line in lines)
+    yield ("status", None, None), none_of(wrong if lines else None)
+    if bundle.profile["claim"] == "exact" and bundle.native:
+        checks = bundle.json("operators.json")["checks"]
+        yield (
+            ("operators", None, None),
+            none_of(sum(c["different"] + c["nan"] for c in checks) if checks else None),
+        )
+    yield ("health", None, None), none_of(len(health_misses(bundle)))
+    yield (
+        ("sources", None, None),
+        none_of(len(changed_sources(bundle)) if bundle.json("sources.json")["after"] else None),
+    )
+    if bundle.profile["claim"] == "faithful":
+        # Nothing in this version of a bundle shows it, so it cannot pass.
+        yield ("oracle", None, None), Gate(False, None, 0)
+
+
+def plan_kept(bundle: Bundle, engine: str) -> bool:
+    digests = {case["id"]: case["sha256"] for case in bundle.corpus()}
+    planned, lines = bundle.plan(engine), bundle.exchanges(engine)
+    return len(planned) == len(lines) and all(
+        line["n"] == number
+        and place(line) == item[:6]
+        and (item.digest is None or line["request_sha256"] == digests[item.request])
+        and line["sequence"] == (None if engine == "remote" else number)
+        for number, (item, line) in enumerate(zip(planned, lines), 1)
+    )
+
+
+def repeat_differences(bundle: Bundle, engine: str) -> Any:
+    """How many answers differ from the first measured pass: responses but for latency, then raw records."""
+    lines = [line for line in bundle.exchanges(engine) if line["expect"] == 200]
+    first = {
+        x["request_id"]: x
+        for x in lines
+        if x["phase"] == "measured" and x["pass"] == 1 and x["status"] == 200
+    }
+    compared = differences = 0
     for line in lines:
         base = first.get(line["request_id"])
         if base is line:
@@ -1051,223 +1818,238 @@ def repeat_differences(bundle, engine):
         if base is None or line["status"] != 200:
             differences += 1
             continue
-        a, b = (parse_json(body(bundle, x["response_sha256"]), "response") for x in (base, line))
-        for side in (a, b):
-            side["usage"].pop("latency_ms", None)
-        differences += json.dumps(a) != json.dumps(b)
+        texts = [without_latency(bundle.body(x["response_sha256"])) for x in (base, line)]
+        differences += texts[0] != texts[1]
         if engine != "remote":
-            one, two = ({q["question"]: q for q in posts[x["sequence"]][1]} for x in (base, line))
+            one, two = (
+                {q["question"]: q for q in bundle.post(engine, x["sequence"]).questions} for x in (base, line)
+            )
             for name in set(one) | set(two):
                 pair = [side.get(name, {}) for side in (one, two)]
-                differences += any(pair[0].get(k) != pair[1].get(k) for k in ("logits", "hidden", "tokens"))
+                differences += any(
+                    pair[0].get(key) != pair[1].get(key) for key in ("logits", "hidden", "tokens")
+                )
     return differences if compared else None
 
 
-def recomputed_gates(bundle):
-    """(gate, engine, against) -> list of (passed, value or None where only the outcome is compared)."""
-    rows = drift_rows(bundle)
-    gates = OrderedDict()
-
-    def add(name, engine, against, passed, value=None):
-        gates.setdefault((name, engine, against), []).append((bool(passed), value))
-
-    for engine, against in comparisons(bundle):
-        mine = [row for key, row in rows.items() if key[:2] == (engine, against)]
-        for name, column in (
-            ("probability", "probability_drift"), ("confidence", "confidence_drift"),
-            ("noul", "noul_drift"), ("expected_value", "expected_drift"),
-        ):  # fmt: skip
-            values = [row[column] for row in mine if row[column] is not None]
-            worst = max(values) if values else 0.0
-            add(name, engine, against, bool(mine) and worst <= GATES[name] + SLACK, worst)
-        changed = sum(not r["winner_same"] and r["reference_margin"] >= GATES["winner_margin"] for r in mine)
-        add("winner", engine, against, bool(mine) and not changed, changed)
-        other = sum(not row["tokens_same"] for row in mine)
-        add("tokens", engine, against, bool(mine) and not other, other)
-        if bundle.profile["claim"] == "exact" and against == "fresh" and engine != "remote":
-            for name, column in (("hidden_bitwise", "hidden_equal"), ("logits_bitwise", "logits_equal")):
-                unequal = sum(row[column] is not True for row in mine)
-                add(name, engine, against, bool(mine) and not unequal, unequal)
-    for engine in OrderedDict.fromkeys(pair[0] for pair in comparisons(bundle)):
-        mine = [row for key, row in rows.items() if key[0] == engine]
-        off = sum(not row["lattice"]["holds"] for row in mine)
-        add("lattice", engine, None, bool(mine) and not off, off)
-        add("probability_sum", engine, None, bool(mine) and not any(row["sum_fault"] for row in mine))
-    for engine in bundle.engines:
-        differences = repeat_differences(bundle, engine)
-        add("repeats", engine, None, differences == 0, differences)
-    add("status", None, None, all(x["status"] == x["expect"] for e in bundle.engines for x in exchanges(bundle, e)))
-    if "graph" in bundle.engines:
-        for mismatches in graph_mismatches(bundle)[0].values():
-            add("graph_counters", "graph", None, not mismatches)
-    add("health", None, None, not health_misses(bundle))
-    return gates
+def without_latency(response: Json) -> str:
+    usage = {key: value for key, value in response["usage"].items() if key != "latency_ms"}
+    return json.dumps(dict(response, usage=usage))
 
 
-def check_verdict(bundle):
-    """verdict.json says what the records give: counts, drift, every gate, and pass only if none failed."""
+def check_verdict(bundle: Bundle) -> None:
+    """verdict.json says what it is about, what was counted, and pass only where nothing failed."""
     verdict, profile = bundle.json("verdict.json"), bundle.profile
     for name in ("claim", "not_covered"):
-        bundle.expect("verdict", name, verdict[name], profile[name])
-    bundle.expect("verdict", "profile", verdict["profile"], profile["name"])
-    bundle.expect("verdict", "run", verdict["run"], bundle.json("run.json")["id"])
-    if not str(verdict["scope"]).startswith(profile["scope"]):
-        bundle.fail("verdict", "scope", "is not the declared one")
-    failed = [gate["gate"] for gate in verdict["gates"] if not gate["passed"]]
-    if not verdict["gates"]:
-        bundle.fail("verdict", "gates", "there are none")
-    if verdict["verdict"] == "pass" and (failed or verdict["failures"]):
-        bundle.fail("verdict", "verdict", "says pass although %s failed" % ", ".join(failed or verdict["failures"]))
+        bundle.expect("verdict.json %s" % name, verdict[name], profile[name])
+    bundle.expect("verdict.json profile", verdict["profile"], profile["name"])
+    bundle.expect("verdict.json run", verdict["run"], bundle.json("run.json")["id"])
+    if not verdict["scope"].startswith(profile["scope"]):
+        bundle.fail("verdict.json scope", "is not the declared one")
+    if not bundle.reference and FROZEN_ONLY not in verdict["scope"]:
+        bundle.fail("verdict.json scope", "does not say that no reference engine ran")
+    failed = [gate["gate"] for gate in verdict["gates"] if gate["passed"] is not True]
     if verdict["verdict"] != "pass":
-        bundle.fail("verdict", "verdict", "the run failed: %s" % "; ".join(verdict["failures"]))
-    if not all(gate in verdict["failures"] for gate in failed):
-        bundle.fail("verdict", "failures", "does not name %s" % ", ".join(failed))
-    bundle.expect("verdict", "counts", verdict["counts"], recomputed_counts(bundle))
-    compare_gates(bundle, verdict)
-    check_headline(bundle, verdict)
+        bundle.fail("verdict.json", "the run failed: %s" % "; ".join(map(str, verdict["failures"])))
+    elif failed or verdict["failures"]:
+        bundle.fail("verdict.json", "says pass although %s failed" % ", ".join(failed or verdict["failures"]))
+    if not verdict["gates"]:
+        bundle.fail("verdict.json gates", "there are none")
+        return
+    bundle.expect("verdict.json failures", verdict["failures"], list(OrderedDict.fromkeys(failed)))
+    compare_counts(bundle, verdict["counts"])
 
 
-def compare_gates(bundle, verdict):
-    told = {}
-    for gate in verdict["gates"]:
-        told.setdefault((gate["gate"], gate["engine"], gate["against"]), []).append(gate)
-    for key, outcomes in recomputed_gates(bundle).items():
-        where = "gate " + " ".join(str(part) for part in key if part)
-        gates = told.get(key, [])
-        bundle.expect("verdict", where + " (number)", len(gates), len(outcomes))
-        for gate, (passed, value) in zip(gates, outcomes):
-            bundle.expect("verdict", where, gate["passed"], passed)
-            if not passed:
-                bundle.fail("gates", where, "failed: %s" % gate["detail"])
-            if value is not None and not close(float(value), gate["value"]):
-                bundle.fail("verdict", where, "value is %s, recomputed %s" % (short(gate["value"]), short(value)))
-    needed = ["counts", "status", "health", "sources"]
-    if profile_needs_operators(bundle):
-        needed.append("operators")
-    needed += ["shape"] if comparisons(bundle) else []
-    for name in needed:
-        if not any(gate["gate"] == name for gate in verdict["gates"]):
-            bundle.fail("verdict", "gate " + name, "is missing")
-
-
-def profile_needs_operators(bundle):
-    return bundle.profile["claim"] == "exact" and "native" in bundle.engines
-
-
-def recomputed_counts(bundle):
-    cases = corpus(bundle)
-    by_engine = OrderedDict()
-    lines = [(engine, line) for engine in bundle.engines for line in exchanges(bundle, engine)]
-    for name in [*bundle.engines, "frontend"]:
-        count = sum((line["target"] == "frontend") == (name == "frontend") and name in (engine, line["target"]) for engine, line in lines)
-        if count:
-            by_engine[name] = count
-    return {
-        "requests": len(cases),
-        "questions": sum(len(case["request"]["questions"]) for case in cases),
+def compare_counts(bundle: Bundle, told: Json) -> None:
+    lines = [(engine, line) for engine in bundle.engines for line in bundle.exchanges(engine)]
+    names = ["frontend" if line["target"] == "frontend" else engine for engine, line in lines]
+    expected = {
+        "requests": len(bundle.corpus()),
+        "questions": sum(len(case["request"]["questions"]) for case in bundle.corpus()),
         "posts": len(lines),
         "ok": sum(line["status"] == 200 for _, line in lines),
         "rejected": sum(line["status"] == 422 for _, line in lines),
-        "by_engine": dict(by_engine),
+        "by_engine": dict(Counter(names)),
     }
+    compare_figures(bundle, "verdict.json counts", told, expected)
 
 
-def check_headline(bundle, verdict):
-    rows, pairs = drift_rows(bundle), comparisons(bundle)
-    bundle.expect("verdict", "against", verdict["against"], [k for k in ("fresh", "frozen") if any(a == k for _, a in pairs)])
-    kind = verdict["against"][0] if verdict["against"] else None
-    worst = [row["probability_drift"] for key, row in rows.items() if key[1] == kind]
-    if not worst or not close(verdict["max_probability_drift"], max(worst)):
-        bundle.fail("verdict", "max_probability_drift", "is %s" % short(verdict["max_probability_drift"]))
-    columns = {"probability": "probability_drift", "confidence": "confidence_drift", "noul": "noul_drift", "expected_value": "expected_drift"}
+def check_gates(bundle: Bundle) -> None:
+    """Every gate there must be is there once, with the outcome, value and bound recomputed here."""
+    told: Dict[Key, List[Json]] = OrderedDict()
+    for gate in bundle.json("verdict.json")["gates"]:
+        told.setdefault((gate["gate"], gate["engine"], gate["against"]), []).append(gate)
+    expected = recomputed_gates(bundle)
+    for key in [key for key in told if key not in expected]:
+        bundle.fail("verdict.json gate %s" % gate_text(key), "is no gate of this run")
+    for key, outcomes in expected.items():
+        where, gates = "verdict.json gate %s" % gate_text(key), told.get(key, [])
+        if len(gates) != len(outcomes):
+            bundle.fail(where, "is there %d times, expected %d" % (len(gates), len(outcomes)))
+        for gate, outcome in zip(gates, outcomes):
+            found = {name: gate[name] for name in ("passed", "value", "bound")}
+            compare_figures(bundle, where, found, outcome._asdict())
+        for outcome in outcomes:
+            if not outcome.passed:
+                bundle.fail(
+                    "gate %s" % gate_text(key), "failed: %s, bound %s" % (short(outcome.value), outcome.bound)
+                )
+
+
+def gate_text(key: Key) -> str:
+    return " ".join(str(part) for part in key if part)
+
+
+def check_headline(bundle: Bundle) -> None:
+    """The figures a reader sees first are the largest of the recomputed ones."""
+    verdict, rows, pairs = bundle.json("verdict.json"), drift_rows(bundle), comparisons(bundle)
+    kinds = [kind for kind in ("fresh", "frozen") if any(against == kind for _, against in pairs)]
+    bundle.expect("verdict.json against", verdict["against"], kinds)
+    worst = [
+        worst_of(rows, engine, against, "probability_drift")
+        for engine, against in pairs
+        if against == kinds[0]
+    ]
+    if not same(verdict["max_probability_drift"], max(worst)):
+        message = "is %s, recomputed %s"
+        bundle.fail(
+            "verdict.json max_probability_drift",
+            message % (short(verdict["max_probability_drift"]), max(worst)),
+        )
+    columns = {
+        "probability": "probability_drift", "confidence": "confidence_drift",
+        "noul": "noul_drift", "expected_value": "expected_drift",
+    }  # fmt: skip
+    bundle.expect("verdict.json drift", list(verdict["drift"]), ["%s/%s" % pair for pair in pairs])
     for engine, against in pairs:
-        told = verdict["drift"]["%s/%s" % (engine, against)]
-        for name, column in columns.items():
-            values = [r[column] for k, r in rows.items() if k[:2] == (engine, against) and r[column] is not None]
-            if not close(told[name], max(values) if values else None):
-                bundle.fail("verdict", "drift %s/%s %s" % (engine, against, name), "is %s" % short(told[name]))
+        told = verdict["drift"].get("%s/%s" % (engine, against), {})
+        expected = {name: worst_of(rows, engine, against, column) for name, column in columns.items()}
+        compare_figures(bundle, "verdict.json drift %s/%s" % (engine, against), told, expected)
 
 
-# ---------------------------------------------------------------------------------------------- main
+# ---------------------------------------------------------------- running
 
-CHECKS = (
-    check_sums, check_roles, check_identity, check_protocol, check_settings, check_checkpoint, check_sources,
-    check_stages, check_exchanges, check_worker, check_health, check_answers, check_hidden_rows, check_drift,
-    check_graph, check_operators, check_verdict,
+CHECKS: Tuple[Callable[[Bundle], None], ...] = (
+    check_verdict, check_sums, check_roles, check_formats, check_crate,
+    check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_checkpoint,
+    check_sources, check_stages, check_notebooks,
+    check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
+    check_answers, check_logits, check_hidden_rows,
+    check_drift, check_graph, check_counters, check_operators, check_drills, check_performance,
+    check_gates, check_headline,
 )  # fmt: skip
 
 
-def audit(path):
-    """Run every check over a bundle folder. Raises NotJudgedError where there is nothing to judge."""
-    if not os.path.isdir(path):
-        raise NotJudgedError("%s is not a folder" % path)
-    for name in ("SHA256SUMS", "run.json", "profile.json"):
-        if not os.path.isfile(os.path.join(path, name)):
-            raise NotJudgedError("%s has no %s, so it is not a bundle" % (path, name))
+def judge(path: str) -> Json:
+    """Run every check over a bundle folder; the document of the last line."""
     bundle = Bundle(path)
-    for name in ("run.json", "profile.json"):
-        try:
-            found = bundle.json(name).get("format")
-        except UnreadableError:
-            continue  # damaged: the checks below will say so
-        if str(found).split("/")[0] == FORMATS[name].split("/")[0] and found != FORMATS[name]:
-            raise NotJudgedError("%s has format %s; this auditor knows %s" % (name, found, FORMATS[name]))
-    bundle.not_checked.append("signature")
+    try:
+        refuse_unknown(bundle)
+    except (NotJudgedError, OSError) as error:
+        return not_judged(str(error))
     for check in CHECKS:
+        bundle.rule = check.__name__[len("check_") :]
         try:
             check(bundle)
         except UnreadableError as error:
-            bundle.fail(check.__name__, "not completed", str(error))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, struct.error, OverflowError) as error:
-            bundle.fail(check.__name__, "not completed", "%s: %s" % (type(error).__name__, error))
-    return bundle
+            bundle.rule = "unreadable"  # one cause, named once, however many checks need the same thing
+            bundle.fail(str(error), "what depends on it cannot be checked")
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            struct.error,
+            SyntaxError,
+        ) as error:
+            bundle.fail("not completed", "%s: %s" % (type(error).__name__, error))
+    bundle.leave("signature (%s)" % ("present, not verified here" if bundle.exists(UNLISTED[1]) else "none"))
+    bundle.leave(FOR_PEOPLE)
+    return summary(bundle)
 
 
-def summary(bundle):
-    """The JSON document of the last line."""
-    def told(name):
+def refuse_unknown(bundle: Bundle) -> None:
+    """Raise NotJudgedError for what is no bundle, or one of a version this auditor does not know."""
+    if not os.path.isdir(bundle.path):
+        raise NotJudgedError("%s is not a folder" % bundle.path)
+    for name in ("SHA256SUMS", "run.json", "profile.json", "verdict.json"):
+        if not bundle.exists(name):
+            raise NotJudgedError("%s is not in %s, so it is not a sealed bundle" % (name, bundle.path))
+    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS}.items():
         try:
-            return bundle.json("verdict.json").get(name)
+            found = str(bundle.json(name).get("format")) if bundle.exists(name) else expected
         except UnreadableError:
-            return None
+            continue  # damaged: the checks say so
+        if found.split("/")[0] == expected.split("/")[0] and found != expected:
+            raise NotJudgedError("%s has format %s, this auditor knows %s" % (name, found, expected))
 
-    counts = told("counts") or {}
-    problems = list(OrderedDict.fromkeys(bundle.problems))
+
+def summary(bundle: Bundle) -> Json:
+    try:
+        verdict = bundle.json("verdict.json")
+    except UnreadableError:
+        verdict = {}
+    counts = verdict.get("counts") if isinstance(verdict.get("counts"), dict) else {}
     return {
-        "audit": "fail" if problems else "pass",
-        "verdict": told("verdict"),
-        "profile": told("profile"),
-        "claim": told("claim"),
+        "audit": "fail" if bundle.problems else "pass",
+        "verdict": verdict.get("verdict"),
+        "profile": verdict.get("profile"),
+        "claim": verdict.get("claim"),
         "requests": counts.get("requests"),
         "questions": counts.get("questions"),
         "posts": counts.get("posts"),
-        "max_probability_drift": told("max_probability_drift"),
-        "problem_count": len(problems),
-        "problems": problems[:50],
+        "max_probability_drift": verdict.get("max_probability_drift"),
+        "bundle_sha256": sha256(bundle.read("SHA256SUMS")),
+        "problems": bundle.problems[:MOST_LISTED],
+        "problem_count": len(bundle.problems),
         "not_checked": bundle.not_checked,
         "auditor": AUDIT_VERSION,
     }
 
 
-def main(arguments):
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print(__doc__)
-        return 2
-    try:
-        result = summary(audit(arguments[0]))
-    except NotJudgedError as error:
-        print("could not judge: %s" % error)
-        print(json.dumps({"audit": "not-judged", "problems": [str(error)], "problem_count": 1, "not_checked": []}))
-        return 2
+def not_judged(reason: str) -> Json:
+    """The document for something that is no bundle, or none this auditor can read."""
+    return {
+        "audit": "not-judged", "verdict": None, "problems": [reason], "problem_count": 1, "not_checked": ["everything"],
+        "auditor": AUDIT_VERSION,
+    }  # fmt: skip
+
+
+def show(result: Json) -> None:
+    """Lines for people, then the same as one JSON document."""
     for problem in result["problems"]:
-        print(problem)
+        print("problem: %s" % problem)
     if result["problem_count"] > len(result["problems"]):
-        print("... and %d more" % (result["problem_count"] - len(result["problems"])))
+        print("problem: and %d more" % (result["problem_count"] - len(result["problems"])))
     for item in result["not_checked"]:
         print("not checked: %s" % item)
-    print("%d checks, %d problems; a forgery consistent throughout is beyond any offline check" % (len(CHECKS), result["problem_count"]))
+    print(
+        "beyond any offline check: a forgery that is consistent throughout; compare bundle_sha256 with a published one"
+    )
+    for name in (
+        "profile",
+        "claim",
+        "requests",
+        "questions",
+        "posts",
+        "max_probability_drift",
+        "bundle_sha256",
+    ):
+        if result.get(name) is not None:
+            print("%s: %s" % (name, result[name]))
+    print("verdict: %s" % result["verdict"])
+    print("audit: %s (%d checks, %d problems)" % (result["audit"], len(CHECKS), result["problem_count"]))
     print(json.dumps(result, ensure_ascii=False))
-    return 1 if result["audit"] == "fail" else 0
+
+
+def main(arguments: List[str]) -> int:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print(__doc__)
+        return EXIT_CODES["not-judged"]
+    result = judge(arguments[0])
+    show(result)
+    return EXIT_CODES[result["audit"]]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ def list_files(folder: str | Path) -> list[str]:
             path = Path(directory) / name
             relative = path.relative_to(root).as_posix()
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise ManifestError(f"{relative}: is a link or a special file; a bundle holds plain files only")
+                raise ManifestError(
+                    f"{relative}: is a link or a special file; a bundle holds plain files only"
+                )
             if not is_safe(relative):
                 raise ManifestError(f"{relative!r}: is not a name that is safe on every system")
             if path.is_file() and relative not in NOT_LISTED:

@@ -44,7 +44,18 @@ COMPUTING = {
 }
 CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
 MOST_NAMED = 20
-INSTRUCTION_SETS = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512_bf16", "amx_bf16", "asimd", "bf16", "sve")
+INSTRUCTION_SETS = (
+    "avx",
+    "avx2",
+    "fma",
+    "avx512f",
+    "avx512bw",
+    "avx512_bf16",
+    "amx_bf16",
+    "asimd",
+    "bf16",
+    "sve",
+)
 
 
 # ---------------------------------------------------------------- sources
@@ -74,7 +85,9 @@ def ignore_rules(root: Path) -> tuple[str, ...]:
     rules = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     for rule in rules:
         if rule.startswith("!") or "**" in rule:
-            raise ValueError(f".gitignore: {rule!r} is a kind of pattern that hashing the sources does not know")
+            raise ValueError(
+                f".gitignore: {rule!r} is a kind of pattern that hashing the sources does not know"
+            )
     return (*NOT_SOURCES, *rules)
 
 
@@ -198,7 +211,11 @@ def environment(settings: Mapping[str, Any], packages: Mapping[str, Any] | None 
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "unicodedata": unicodedata.unidata_version,
-        "platform": {"system": platform.system(), "machine": platform.machine(), "libc": " ".join(platform.libc_ver())},
+        "platform": {
+            "system": platform.system(),
+            "machine": platform.machine(),
+            "libc": " ".join(platform.libc_ver()),
+        },
         "cpu": cpu_facts(),
         "device": device_facts(),
         "versions": installed_versions(),

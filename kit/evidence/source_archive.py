@@ -60,4 +60,8 @@ def _members(archive: tarfile.TarFile, source: str) -> Iterator[tuple[str, bytes
 
 def is_safe(name: str) -> bool:
     """A relative path without `..`, backslashes or control characters."""
-    return "\\" not in name and name.isprintable() and not any(part in ("", ".", "..") for part in name.split("/"))
+    return (
+        "\\" not in name
+        and name.isprintable()
+        and not any(part in ("", ".", "..") for part in name.split("/"))
+    )

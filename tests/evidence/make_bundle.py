@@ -1,0 +1,224 @@
+"""A whole sealed bundle without any model, and the tools to tamper with it.
+
+`make_bundle(folder)` completes the made-up run of the campaign's tests with what notebooks and `kit run` add:
+a small project with notebooks as sources, executed notebooks, stage results, environment, drift, counters,
+latencies, verdict; then seals it as `kit run` does. `Tamper` edits a copy and can put the checksums right.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kit.campaign.bench import performance_from_records
+from kit.campaign.counters import compute_counters
+from kit.campaign.drift import compute_drift
+from kit.campaign.verdict import compute_verdict
+from kit.evidence import crate, manifest, package, provenance
+from kit.evidence.privacy import Identity
+from kit.evidence.records import sha256_bytes, write_json
+from kit.profile import PROJECT_ROOT, Profile
+from tests.campaign.synthetic_run import compact, write_run
+
+NOBODY = Identity({"/home/nobody-here": "~", "/home/nobody-here/project": "."}, "nobody-here", "no-such-host")
+SETTINGS = {
+    "threads": 1, "float32_matmul_precision": "highest", "cuda_matmul_allow_tf32": False, "cudnn_allow_tf32": False,
+    "environment": {},
+}  # fmt: skip
+PACKAGES = {
+    "torch": {"version": "2.13.0", "status": "ok", "files": 3},
+    "triton": {
+        "version": "3.7.1",
+        "status": "not checked",
+        "reason": "it was installed without recorded hashes",
+    },
+    "fla": {"status": "absent"},
+}
+GATE_OUTPUT = {"name": "stdout", "output_type": "stream", "text": ["this stage   PASS\n"]}
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
+    "3a7e9b550000000a4944415478da6360000000020001e221bc330000000049454e44ae426082"
+)
+ENGINE_OF = {
+    "03_reference": "reference",
+    "04_native_eager": "native",
+    "04_remote": "remote",
+    "05_native_graph": "graph",
+}
+
+
+def stages_of(profile: Profile) -> list[str]:
+    engines = profile.campaign.engines
+    stages = [stage for stage, engine in ENGINE_OF.items() if engine in engines]
+    native = ["06_operators", "07_faults"] if "native" in engines else []
+    return ["01_preflight", "02_checkpoint", *stages, *native, "08_drift", "09_performance", "10_evidence"]
+
+
+# ---------------------------------------------------------------- a small project
+
+
+def notebook(stage: str) -> dict[str, Any]:
+    """Source of one stage: title, parameters, work, verdict, finish."""
+
+    def code(source: str, *tags: str) -> dict[str, Any]:
+        return {
+            "cell_type": "code", "execution_count": None, "metadata": {"tags": list(tags)} if tags else {},
+            "outputs": [], "source": source.splitlines(keepends=True),
+        }  # fmt: skip
+
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": [f"# {stage}"]},
+        code('profile = "params/made-up.toml"  # what to run\nrun_dir = ""\nrerun = False', "parameters"),
+        code("stage = begin()"),
+        code("print(verdict())", "nbval-check-output", "keep_output"),
+        code("stage.finish({})"),
+    ]
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def executed(source: dict[str, Any], stage: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What papermill leaves of it: an injected cell, counts, outputs, times."""
+    result = json.loads(json.dumps(source))
+    text = ["# Parameters\n", *(f"{name} = {value!r}\n" for name, value in parameters.items())]
+    injected = {
+        "cell_type": "code", "execution_count": None, "metadata": {"tags": ["injected-parameters"]}, "outputs": [],
+        "source": text,
+    }  # fmt: skip
+    result["cells"].insert(2, injected)
+    for count, cell in enumerate((c for c in result["cells"] if c["cell_type"] == "code"), 1):
+        cell["execution_count"] = count
+        if "nbval-check-output" in cell["metadata"].get("tags", ()):
+            cell["outputs"] = [GATE_OUTPUT]
+    minute = int(stage[:2])
+    times = {"start_time": f"2026-01-31T12:{minute:02}:00", "end_time": f"2026-01-31T12:{minute:02}:30"}
+    result["metadata"]["papermill"] = times
+    return result
+
+
+def write_project(root: Path, profile: Profile) -> None:
+    """A project whose auditor is the real one."""
+    (root / "kit" / "evidence").mkdir(parents=True)
+    (root / "kit" / "kernels").mkdir()
+    (root / "notebooks").mkdir()
+    (root / ".cache").mkdir()
+    shutil.copyfile(PROJECT_ROOT / "kit" / "evidence" / "audit.py", root / "kit" / "evidence" / "audit.py")
+    (root / "kit" / "kernels" / "table.py").write_text("class Ops:\n    rms_norm: object\n")
+    (root / ".gitignore").write_text(".cache/\n")
+    (root / ".cache" / "weights.bin").write_bytes(b"not a source")
+    (root / "README.md").write_text("A made-up project.\n")
+    for stage in stages_of(profile):
+        write_json(root / "notebooks" / f"{stage}.ipynb", notebook(stage))
+
+
+# ---------------------------------------------------------------- a whole run
+
+
+def complete(run: Path, root: Path, profile: Profile) -> None:
+    """Add everything a finished run has beside its records, before it is sealed."""
+    for file in (run / "records").glob("*/worker.jsonl"):
+        file.write_bytes(
+            file.read_bytes().replace(b'"settings":{"threads":1}', b'"settings":' + compact(SETTINGS))
+        )
+    environment = {
+        "format": provenance.ENVIRONMENT_FORMAT,
+        "python": "3.11.7",
+        "packages": PACKAGES,
+        "settings": SETTINGS,
+    }
+    write_json(run / "environment.json", environment)
+    (run / "source.tar.gz").unlink()
+    before = provenance.hash_sources(root)
+    write_json(run / "sources.json", provenance.sources_after(run, before, root))
+    if "native" in profile.campaign.engines:
+        drill = {
+            "drill": "killed-worker",
+            "checks": {"the process is gone": True},
+            "observed": {},
+            "passed": True,
+        }
+        lines = [{"format": "kit-drills/1", "engine": "native", "run": run.name}, drill]
+        (run / "records" / "drills.jsonl").write_bytes(b"".join(compact(line) + b"\n" for line in lines))
+    else:
+        (run / "operators.json").unlink()
+    judge(run)
+    for name in ("logs", "figures", "stages", "notebooks"):
+        (run / name).mkdir()
+    (run / "logs" / "native.log").write_text("started in /home/nobody-here/project/kit\n")
+    (run / "figures" / "drift.png").write_bytes(PIXEL)
+    for stage in stages_of(profile):
+        given = {"profile": "params/made-up.toml", "run_dir": "made-up-run"}
+        write_json(run / "notebooks" / f"{stage}.ipynb", executed(notebook(stage), stage, given))
+        result = {
+            "format": "kit-stage/1", "stage": stage, "profile_sha256": profile.sha256(),
+            "parameters": given | {"rerun": False}, "result": {}, "sentinel": "finished",
+        }  # fmt: skip
+        write_json(run / "stages" / f"{stage}.json", result)
+
+
+def judge(run: Path) -> None:
+    """Everything computed from the records, in the order of the stages."""
+    write_json(run / "counters.json", compute_counters(run))
+    write_json(run / "drift.json", compute_drift(run))
+    write_json(run / "performance.json", performance_from_records(run))
+    write_json(run / "verdict.json", compute_verdict(run))
+
+
+def make_bundle(folder: Path, **options: Any) -> Path:
+    """A sealed bundle at folder/made-up-run; options are those of `write_run`."""
+    run, root = folder / "made-up-run", folder / "project"
+    profile = write_run(run, **options)
+    write_project(root, profile)
+    complete(run, root, profile)
+    package.seal(run, root, NOBODY)
+    return run
+
+
+# ---------------------------------------------------------------- tampering
+
+
+class Tamper:
+    """Edits to a bundle. `reseal` puts SHA256SUMS right afterwards, as a careful forger would."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def json(self, name: str, edit: Callable[[dict[str, Any]], object]) -> None:
+        document = json.loads((self.path / name).read_text())
+        edit(document)
+        (self.path / name).write_text(json.dumps(document))
+
+    def lines(self, name: str, edit: Callable[[list[dict[str, Any]]], object]) -> None:
+        """Edit the lines behind the header of a record, in place."""
+        lines = [json.loads(line) for line in (self.path / name).read_bytes().splitlines()]
+        rest = lines[1:]
+        edit(rest)
+        (self.path / name).write_bytes(b"".join(compact(line) + b"\n" for line in [lines[0], *rest]))
+
+    def reseal(self) -> None:
+        manifest.write_sums(self.path)
+
+    def describe_again(self) -> None:
+        """Put ro-crate-metadata.json right as well."""
+        (self.path / crate.METADATA).write_bytes(crate.metadata(self.path, manifest.list_files(self.path)))
+
+    def replace_body(self, engine: str, number: int, edit: Callable[[dict[str, Any]], object]) -> None:
+        """Change a response in every place that mentions it: its body, both records, under its new digest."""
+        exchanges = f"records/{engine}/exchanges.jsonl"
+        lines = [json.loads(line) for line in (self.path / exchanges).read_bytes().splitlines()][1:]
+        old = lines[number - 1]["response_sha256"]
+        document = json.loads((self.path / "records" / "bodies" / old).read_bytes())
+        edit(document)
+        data = compact(document)
+        new = sha256_bytes(data)
+        (self.path / "records" / "bodies" / new).write_bytes(data)
+        for name in (exchanges, f"records/{engine}/worker.jsonl"):
+            file = self.path / name
+            file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
+        still = any(
+            old.encode() in file.read_bytes() for file in (self.path / "records").glob("*/exchanges.jsonl")
+        )
+        if not still:
+            (self.path / "records" / "bodies" / old).unlink()
