@@ -87,10 +87,11 @@ class Graph:
 
 @dataclass(frozen=True)
 class Protocol:
-    """The frozen requests, and what is judged against what."""
+    """The frozen requests, and whether the answers frozen with them are this checkpoint's."""
 
     path: str
     sha256: str = ""  # of the folder's SHA256SUMS; "" = any folder whose sums hold
+    frozen: bool = True  # judge against the folder's reference.json, where it has one
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def comparisons(run: RunRecords) -> list[tuple[str, str]]:
     for engine in run.profile.campaign.engines:
         if reference and engine != reference:
             pairs.append((engine, "fresh"))
-        if run.protocol.frozen is not None:
+        if run.protocol.frozen is not None and run.profile.protocol.frozen:
             pairs.append((engine, "frozen"))
     return pairs
 
