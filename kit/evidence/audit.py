@@ -663,6 +663,9 @@ def check_checkpoint(bundle: Bundle) -> None:
         bundle.expect("checkpoint.json digest", document["digest"], wanted["digest"])
     else:
         bundle.leave("weights (%s): their files are not in the bundle" % wanted["kind"])
+    for engine in bundle.recorded_engines:
+        said = bundle.json("records/%s/engine.json" % engine)["describe"].get("checkpoint_digest", document["digest"])
+        bundle.expect("records/%s/engine.json checkpoint_digest" % engine, said, document["digest"])
     head = document["label_head"]
     rows = bundle.read(head["file"])
     bundle.expect(head["file"], sha256(rows), head["rows_sha256"])

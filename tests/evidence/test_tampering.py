@@ -285,6 +285,10 @@ def settings_tf32(t: Tamper) -> None:
     )
 
 
+def other_weights(t: Tamper) -> None:
+    t.json(f"{GRAPH}/engine.json", lambda d: d["describe"].update(checkpoint_digest="1" * 64))
+
+
 def link(t: Tamper) -> None:
     os.symlink("/etc/hostname", t.path / "logs" / "host.log")
 
@@ -355,6 +359,7 @@ CASES: list[tuple[str, Deed, str]] = [
     ("the headline edited", lambda t: t.json("verdict.json", lambda d: d.update(max_probability_drift=1e-9)), "headline: verdict.json max_probability_drift"),
     ("counts edited", lambda t: t.json("verdict.json", lambda d: d["counts"].update(posts=187)), "verdict: verdict.json counts posts: is 187, recomputed 61"),
     ("TF32 in a worker", settings_tf32, "settings: records/graph/worker.jsonl settings cudnn_allow_tf32"),
+    ("other weights in an engine", other_weights, "checkpoint: records/graph/engine.json checkpoint_digest"),
     ("a patched package", lambda t: t.json("environment.json", lambda d: d["packages"]["torch"].update(status="changed", changed=["torch/nn/__init__.py"])), "packages: torch: installed files differ"),
     ("a claim widened", lambda t: t.json("verdict.json", lambda d: d.update(not_covered=[])), "verdict: verdict.json not_covered"),
 ]  # fmt: skip
