@@ -1,0 +1,63 @@
+"""Somebody's server by URL: against the fresh reference, and against frozen answers alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kit.profile import PROJECT_ROOT, load_profile
+from kit.serve.process import start_worker
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A second server, started by hand as far as the campaign is concerned."""
+    folder = tmp_path_factory.mktemp("server")
+    with start_worker(PROJECT_ROOT / "params/cpu-tiny.toml", "native", log=folder / "log") as worker:
+        yield worker.url
+
+
+def run(tmp_path, profile_text):
+    profile = tmp_path / "remote.toml"
+    profile.write_text(profile_text)
+    done = subprocess.run(
+        [sys.executable, "-m", "kit", "run", str(profile), "--id", "remote"],
+        capture_output=True, text=True, timeout=280, cwd=PROJECT_ROOT, check=False,
+        env={**os.environ, "KIT_RUNS": str(tmp_path / "runs")},
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout.splitlines()[-1]), tmp_path / "runs/remote"
+
+
+def profile_text(url, **changes):
+    text = (PROJECT_ROOT / "params/cpu-tiny-remote.toml").read_text()
+    text = text.replace(load_profile("params/cpu-tiny-remote.toml").campaign.remote_url, url)
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return text
+
+
+def test_judged_on_probabilities_against_the_fresh_reference(server, tmp_path):
+    code, line, bundle = run(tmp_path, profile_text(server))
+    assert (code, line["verdict"]) == (0, "pass"), line
+    assert line["by_engine"] == {"reference": 58, "remote": 62}
+    assert line["max_probability_drift"] == 0.0
+    assert not (bundle / "records/remote/worker.jsonl").exists()
+
+
+def test_judged_against_frozen_answers_alone(server, tmp_path):
+    text = profile_text(server).replace('engines = ["reference", "remote"]', 'engines = ["remote"]\nreference = ""')
+    code, line, bundle = run(tmp_path, text)
+    assert (code, line["verdict"]) == (0, "pass"), line
+    assert line["posts"] == 62
+    verdict = json.loads((bundle / "verdict.json").read_text())
+    assert verdict["against"] == ["frozen"]
+    assert "no reference engine" in verdict["scope"]
+
+
+def test_a_server_that_is_not_there_is_no_pass(tmp_path):
+    code, line, _ = run(tmp_path, profile_text("http://127.0.0.1:9"))
+    assert code == 1
+    assert "unreachable" in line["failed"]
