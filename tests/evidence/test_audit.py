@@ -238,3 +238,18 @@ def test_every_check_is_run() -> None:
         "check_forwards", "check_answer", "check_notebook_source", "check_notebook_run", "check_notebook_parameters",
     }  # fmt: skip
     assert defined - run == called_by_others
+
+
+def test_what_an_interrupted_attempt_left_is_kept_and_said(tamper: Tamper) -> None:
+    stray = tamper.path / "records" / "bodies" / ("a" * 64)
+    stray.write_text("{}")
+    tamper.describe_again()
+    tamper.reseal()
+    assert audit_problems(tamper.path) == [f"bodies: records/bodies/{'a' * 64}: belongs to no recorded exchange"]
+    (tamper.path / "attempts" / "native-1").mkdir(parents=True)
+    (tamper.path / "attempts" / "native-1" / "exchanges.jsonl").write_text('{"format":"kit-exchanges/1"}\n')
+    tamper.describe_again()
+    tamper.reseal()
+    result = audit.judge(str(tamper.path))
+    assert result["problems"] == []
+    assert "1 bodies of interrupted attempts" in result["not_checked"]
