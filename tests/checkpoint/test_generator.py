@@ -91,3 +91,13 @@ def test_too_far_means_and_too_long_tensors_are_refused() -> None:
         _ = Fill(0.001, mean=5.0).offset
     with pytest.raises(ValueError, match="32-bit counter"):
         integers(1, "x", 2**32 - 1, 2**32 + 1)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("start", [0, 2**31 - 500, 2**32 - 5000])
+def test_a_gpu_makes_the_same_bits(dtype: torch.dtype, start: int) -> None:
+    how = Fill(0.3, mean=0.1)
+    here = fill(torch.empty(4999, dtype=dtype), 27, NAME, how, start)
+    there = fill(torch.empty(4999, dtype=dtype, device="cuda"), 27, NAME, how, start)
+    assert torch.equal(here, there.cpu())
