@@ -32,7 +32,7 @@ class Checkpoint:
     kind: Literal["synthetic", "folder", "hub"]
     generator: str = ""  # synthetic: name of a recipe in kit.checkpoint.synthetic
     seed: int = 0  # synthetic
-    digest: str = ""  # synthetic: SHA-256 over the generated files, see kit.checkpoint.inventory
+    digest: str = ""  # synthetic: SHA-256 over the generated files, see kit.checkpoint.files
     base: str = ""  # folder: path; hub: repository
     base_revision: str = ""  # hub: commit
     adapter: str = ""  # folder: path; hub: repository

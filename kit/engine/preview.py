@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kit import checkpoint
-from kit.checkpoint.tokens import Tokenizer, from_qwen_package, load_tokenizer
+from kit.checkpoint.tokens import Tokenizer, from_qwen_package
 from kit.engine.prepare import Preparer
-from kit.profile import from_root
 
 if TYPE_CHECKING:
     from kit.engine.base import Prepared
@@ -50,14 +49,4 @@ def describe_prepared(prepared: Prepared) -> Iterator[dict[str, Any]]:
 
 
 def _tokenizer(profile: Profile) -> Tokenizer:
-    kind = profile.checkpoint.kind
-    if kind == "synthetic":
-        from kit.checkpoint.synthetic import TINY
-
-        return load_tokenizer(TINY / "base")
-    if kind == "folder":
-        return load_tokenizer(from_root(profile.checkpoint.base))
-    try:
-        return load_tokenizer(checkpoint.locate(profile).base)
-    except checkpoint.CheckpointError:
-        return from_qwen_package()
+    return checkpoint.find_tokenizer(profile) or from_qwen_package()
