@@ -16,7 +16,7 @@ from kit.campaign import notebook
 from kit.campaign.progress import Progress
 from kit.campaign.run_folder import Run, RunError, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import is_finished, stages_of
-from kit.evidence import auditing, package
+from kit.evidence import auditing, package, privacy
 from kit.evidence.records import write_json
 from kit.profile import PROJECT_ROOT, load_profile
 
@@ -46,10 +46,9 @@ def run(profile_path: str, *, run_id: str = "", resume: bool = False, replace: b
         if failure is not None:
             _record_failure(current, failure)
         progress.note("sealing and auditing the bundle")
-        package.seal(current.path)
-        audit = auditing.audit_bundle(current.path)
-        progress.finished(audit)
-    return _outcome(current, failure, audit)
+        digest, audit = _seal_and_audit(current)
+        progress.finished(audit, show_problems=failure is None)
+    return _outcome(current, failure, audit, digest)
 
 
 def _open(profile_path: str, run_id: str, resume: bool, replace: bool) -> Run:
@@ -97,6 +96,15 @@ def _run_stage(run: Run, stage: str) -> None:
         )
 
 
+def _seal_and_audit(run: Run) -> tuple[str | None, dict[str, Any]]:
+    """The bundle's digest and the audit's document; a folder that cannot be sealed is not judged."""
+    try:
+        digest = package.seal(run.path)
+    except package.PackageError as error:
+        return None, {"audit": "not-judged", "problems": [str(error)]}
+    return digest, auditing.audit_bundle(run.path)
+
+
 def _record_failure(run: Run, failure: notebook.NotebookFailedError) -> None:
     """A failed run has a verdict too: fail, with the stage and the error that ended it."""
     write_json(
@@ -110,20 +118,23 @@ def _record_failure(run: Run, failure: notebook.NotebookFailedError) -> None:
             "scope": run.profile.scope,
             "not_covered": list(run.profile.not_covered),
             "gates": [],
-            "failures": [f"stage {failure.notebook.removesuffix('.ipynb')}: {failure.error}: {failure.detail}"],
+            # An error may name a file of this machine; the bundle must not.
+            "failures": [privacy.scrub(f"stage {failure.notebook.removesuffix('.ipynb')}: {failure.error}: {failure.detail}")],
         },
     )
 
 
-def _outcome(run: Run, failure: notebook.NotebookFailedError | None, audit: dict[str, Any]) -> Outcome:
+def _outcome(
+    run: Run, failure: notebook.NotebookFailedError | None, audit: dict[str, Any], digest: str | None
+) -> Outcome:
     line: dict[str, Any] = {"verdict": "fail", "profile": run.profile.name, "bundle": _shown(run)}
+    verdict = package.read_verdict(run.path)
+    line |= verdict.get("counts", {}) | {"max_probability_drift": verdict.get("max_probability_drift")}
+    line |= {"claim": run.profile.claim, "against": verdict.get("against", []), "audit": audit["audit"]}
+    line |= {"failures": verdict["failures"], "bundle_sha256": digest}
     if failure is not None:
         judged = failure.error in JUDGED_ERRORS
-        line |= {"verdict": "fail" if judged else "not-judged", "failed": str(failure)}
-        return Outcome(1 if judged else 2, line)
-    verdict = package.read_verdict(run.path)
-    line |= verdict["counts"] | {"max_probability_drift": verdict["max_probability_drift"]}
-    line |= {"claim": run.profile.claim, "audit": audit["audit"], "failures": verdict["failures"]}
+        return Outcome(1 if judged else 2, line | {"verdict": "fail" if judged else "not-judged"})
     if audit["audit"] == "not-judged":
         return Outcome(2, line | {"verdict": "not-judged", "problems": audit["problems"]})
     if audit["audit"] == "fail":

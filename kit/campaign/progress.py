@@ -69,9 +69,11 @@ class Progress:
     def failed(self, stage: str, error: Exception) -> None:
         self._line(stage, f"FAILED  {time.monotonic() - self._stage_began:6.1f} s\n    {error}")
 
-    def finished(self, audit: dict[str, Any]) -> None:
+    def finished(self, audit: dict[str, Any], show_problems: bool) -> None:
+        """show_problems: False after a failed stage, whose error says more than all that is missing since."""
         self.note(f"audit {audit['audit']}, {time.monotonic() - self._began:.0f} s in all")
-        for problem in audit["problems"][:10]:
+        self.note(f"report: {self._run.path.name}/report.html")
+        for problem in audit["problems"][:10] if show_problems else ():
             self.note(f"    {problem}")
 
     def _line(self, stage: str, what: str) -> None:

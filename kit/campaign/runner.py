@@ -49,6 +49,10 @@ class Server(Protocol):
     def url(self) -> str: ...
 
 
+class ServerUnavailableError(RuntimeError):
+    """A remote server was not READY before the first request, so nothing about it can be judged."""
+
+
 StartServer = Callable[..., AbstractContextManager[Server]]
 
 
@@ -82,7 +86,7 @@ def run_engine(
         driver.start_seconds = time.monotonic() - began
         try:
             _send_all(driver, run, worker, servers, start_frontend)
-        except CampaignStoppedError as error:
+        except (CampaignStoppedError, ServerUnavailableError) as error:
             driver.error = str(error)
             raise
         finally:
@@ -153,6 +157,11 @@ class _Driver:
             self.health_after_refused.append(health)
         else:
             self.health[moment] = health
+        if health.get("status") != "READY" and moment == "before" and self.engine == "remote":
+            raise ServerUnavailableError(
+                f"{self.engine}: {url}/health says {health.get('status')!r}, expected status READY: start the server "
+                "first, or correct its URL"
+            )
         if health.get("status") != "READY":
             raise CampaignStoppedError(f"{self.engine}: health {moment}: expected READY, got {health.get('status')}")
         return health

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,8 @@ class Stage:
 
     def configure(self) -> dict[str, Any]:
         """Apply the profile's process settings and import torch (only stages that compute need it)."""
+        # Notebooks of the reference import a progress bar that would ask for a widget nobody needs.
+        warnings.filterwarnings("ignore", message="IProgress not found")
         return runtime.configure(self.run.profile)
 
     def read_json(self, name: str) -> Any:
@@ -124,6 +127,9 @@ def begin(name: str, *, profile: str, run_dir: str = "", rerun: bool = False, **
     """
     run = open_run(profile, run_dir or interactive_id_of(profile))
     os.environ.update(runtime.environment(run.profile))
+    if name not in stages_of(run.profile):
+        engine = ENGINE_STAGES.get(name, "native")
+        raise StageMissingError(f"profile {run.profile.name} does not run {name}: it has no engine {engine!r}")
     missing = [need for need in needed_stages(name, run) if not is_finished(run, need)]
     if missing:
         notebooks = ", ".join(f"{need}.ipynb" for need in missing)

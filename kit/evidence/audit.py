@@ -2041,12 +2041,15 @@ def show(result: Json) -> None:
     ):
         if result.get(name) is not None:
             print("%s: %s" % (name, result[name]))
-    print("verdict: %s" % result["verdict"])
-    print("audit: %s (%d checks, %d problems)" % (result["audit"], len(CHECKS), result["problem_count"]))
+    print("verdict the bundle claims: %s" % result["verdict"])
+    print("audit: %s (%d problems)" % (result["audit"], result["problem_count"]))
     print(json.dumps(result, ensure_ascii=False))
 
 
 def main(arguments: List[str]) -> int:
+    if arguments in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__)
         return EXIT_CODES["not-judged"]

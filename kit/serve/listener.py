@@ -43,7 +43,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         listening.close()
-        raise OSError(error.errno, f"cannot listen on {host} port {port}: {error.strerror}") from error
+        raise OSError(error.errno, f"cannot listen on {host} port {port}: {error.strerror}; 0 takes a free port") from error
     return listening
 
 

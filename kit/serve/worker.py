@@ -226,6 +226,9 @@ def serve(
         recorder.write({**ready, "settings": settings, "load_seconds": load_seconds})
         app = create_app(engine, profile, recorder, device=device)
         socket = listener.bind(host, port)
+    except OSError as error:  # a busy port, a record file that exists: the message is enough
+        log.error("engine %s of profile %s did not start: %s", engine_name, profile.name, error)
+        return 2
     except Exception:
         log.exception("engine %s of profile %s did not start", engine_name, profile.name)
         return 2

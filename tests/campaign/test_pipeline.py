@@ -44,7 +44,7 @@ def test_a_stage_that_did_not_finish_cannot_be_judged(notebooks, tmp_path, sourc
     outcome = pipeline.run(PROFILE, run_id="a")
     assert outcome.exit_code == 2
     assert outcome.line["verdict"] == "not-judged"
-    assert said in outcome.line["failed"]
+    assert said in outcome.line["failures"][0]
     verdict = json.loads((tmp_path / "runs/a/verdict.json").read_text())
     assert verdict["verdict"] == "fail"
     assert said in verdict["failures"][0]

@@ -193,7 +193,7 @@ def run_script(python: Path | str, bundle: Path) -> tuple[int, dict[str, Any], l
 def test_the_bundles_own_copy_runs_alone(sealed: Path) -> None:
     code, result, lines = run_script(sys.executable, sealed)
     assert (code, result["audit"]) == (0, "pass")
-    assert "audit: pass (33 checks, 0 problems)" in lines
+    assert "audit: pass (0 problems)" in lines
     assert "verdict: pass" in lines
 
 

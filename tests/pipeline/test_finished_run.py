@@ -161,7 +161,8 @@ class TestNotebooks:
 
     @pytest.mark.parametrize("path", sorted((PROJECT_ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
     def test_every_notebook_can_be_run_by_name_alone(self, path):
-        assert declared_parameters(path) == {"profile": "params/cpu-tiny.toml", "run_dir": "", "rerun": False}
+        profile = "params/cpu-tiny-remote.toml" if path.stem == "04_remote" else "params/cpu-tiny.toml"
+        assert declared_parameters(path) == {"profile": profile, "run_dir": "", "rerun": False}
 
     @pytest.mark.parametrize(
         "path",

@@ -59,5 +59,5 @@ def test_judged_against_frozen_answers_alone(server, tmp_path):
 
 def test_a_server_that_is_not_there_is_no_pass(tmp_path):
     code, line, _ = run(tmp_path, profile_text("http://127.0.0.1:9"))
-    assert code == 1
-    assert "unreachable" in line["failed"]
+    assert (code, line["verdict"]) == (2, "not-judged")
+    assert "unreachable" in line["failures"][0]
