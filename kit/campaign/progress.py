@@ -72,7 +72,7 @@ class Progress:
     def finished(self, audit: dict[str, Any], show_problems: bool) -> None:
         """show_problems: False after a failed stage, whose error says more than all that is missing since."""
         self.note(f"audit {audit['audit']}, {time.monotonic() - self._began:.0f} s in all")
-        self.note(f"report: {self._run.path.name}/report.html")
+        self.note(f"report: {self._run.path}/report.html")
         for problem in audit["problems"][:10] if show_problems else ():
             self.note(f"    {problem}")
 

@@ -194,7 +194,7 @@ def test_the_bundles_own_copy_runs_alone(sealed: Path) -> None:
     code, result, lines = run_script(sys.executable, sealed)
     assert (code, result["audit"]) == (0, "pass")
     assert "audit: pass (0 problems)" in lines
-    assert "verdict: pass" in lines
+    assert "verdict the bundle claims: pass" in lines
 
 
 def test_exit_codes(tmp_path: Path, tamper: Tamper) -> None:
