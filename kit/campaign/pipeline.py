@@ -14,7 +14,7 @@ from typing import Any
 
 from kit.campaign import notebook
 from kit.campaign.progress import Progress
-from kit.campaign.run_folder import Run, RunError, latest_unfinished, new_id, open_run, run_path
+from kit.campaign.run_folder import Run, RunError, exclusive, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import is_finished, stages_of
 from kit.evidence import auditing, package, privacy
 from kit.evidence.records import write_json
@@ -41,7 +41,7 @@ def run(profile_path: str, *, run_id: str = "", resume: bool = False, replace: b
     """
     current = _open(profile_path, run_id, resume, replace)
     stages = stages_of(current.profile)
-    with Progress(current, stages) as progress:
+    with exclusive(current), Progress(current, stages) as progress:
         failure = _run_stages(current, stages, progress)
         if failure is not None:
             _record_failure(current, failure)

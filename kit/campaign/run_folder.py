@@ -7,10 +7,13 @@ Does not cover: stages (`kit.campaign.stage`) and sealing (`kit.evidence.package
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,6 +94,17 @@ def open_run(profile_path: str | Path, run_id: str) -> Run:
     else:
         _create(path, profile, Path(profile_path), protocol)
     return Run(path, profile, path / "profile.toml", protocol, str(profile_path))
+
+
+@contextmanager
+def exclusive(run: Run) -> Iterator[None]:
+    """Hold a run against a second process; the system lets go of it when this one dies. Raises RunError."""
+    with (run.path / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"run {run.id} is being run by another process; wait for it or stop it") from None
+        yield
 
 
 def latest_unfinished(profile: Profile) -> str:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kit.campaign import pipeline
-from kit.campaign.run_folder import RunError, open_run
+from kit.campaign.run_folder import RunError, exclusive, open_run
 from tests.campaign.test_notebook import write
 
 PROFILE = "params/cpu-tiny.toml"
@@ -82,6 +82,11 @@ def test_an_existing_run_is_not_overwritten(notebooks):
     open_run(PROFILE, "a")
     with pytest.raises(RunError, match="--resume"):
         pipeline.run(PROFILE, run_id="a")
+
+
+def test_a_run_in_progress_is_not_resumed_beside_it(notebooks):
+    with exclusive(open_run(PROFILE, "a")), pytest.raises(RunError, match="another process"):
+        pipeline.run(PROFILE, run_id="a", resume=True)
 
 
 def test_a_sealed_run_is_not_continued(notebooks):
