@@ -258,12 +258,29 @@ def _check_values(profile: Profile, source: str) -> None:
     engines = profile.campaign.engines
     if not engines or len(set(engines)) != len(engines) or any(name not in known for name in engines):
         raise ProfileError(f"{source}: campaign.engines is {list(engines)}, expected distinct names of {known}")
+    if profile.campaign.reference not in ("", "reference"):
+        raise ProfileError(
+            f"{source}: campaign.reference is {profile.campaign.reference!r}, expected 'reference', the official "
+            "implementation, or '' for frozen answers alone: an engine is never its own yardstick"
+        )
     if profile.campaign.reference and profile.campaign.reference not in engines:
         raise ProfileError(
             f"{source}: campaign.reference is {profile.campaign.reference!r}, which campaign.engines does not run"
         )
+    if profile.claim == "exact":
+        _check_exact_claim(profile.campaign, source)
     if "remote" in engines and not profile.campaign.remote_url:
         raise ProfileError(f"{source}: campaign.remote_url is missing (engine 'remote' needs it)")
+
+
+def _check_exact_claim(campaign: Campaign, source: str) -> None:
+    """An exact claim is about bits, so it needs both sides' rows, and answers that were given twice."""
+    raw = {"native", "graph"}.intersection(campaign.engines)
+    if not campaign.reference or not raw or "remote" in campaign.engines or campaign.passes < 2:
+        raise ProfileError(
+            f"{source}: claim is 'exact', which needs campaign.reference = 'reference', engine native or graph, no "
+            "remote engine (its rows cannot be seen) and at least 2 passes; claim 'baseline' promises less"
+        )
 
 
 def _dotted(where: str, name: str) -> str:

@@ -47,7 +47,12 @@ def test_canonical_form_is_sorted_json_and_hashed():
         ({"checkpoint": {"kind": "synthetic", "generator": "cpu-tiny"}}, "checkpoint.digest is missing"),
         ({"campaign": {"engines": ["native", "native"]}}, "distinct names"),
         ({"campaign": {"engines": ["native"]}}, "campaign.reference is 'reference'"),
-        ({"campaign": {"engines": ["remote"], "reference": ""}}, "campaign.remote_url is missing"),
+        ({"campaign": {"engines": ["native", "graph"], "reference": "native"}}, "never its own yardstick"),
+        ({"campaign": {"engines": ["native"], "reference": ""}}, "claim is 'exact', which needs"),
+        ({"campaign": {"engines": ["reference"]}}, "claim is 'exact', which needs"),
+        ({"campaign": {"engines": ["reference", "remote"], "remote_url": "http://h"}}, "claim is 'exact'"),
+        ({"campaign": {"passes": 1}}, "claim is 'exact', which needs"),
+        ({"claim": "baseline", "campaign": {"engines": ["remote"], "reference": ""}}, "remote_url is missing"),
         ({"format": "kit-profile/9"}, "expected 'kit-profile/1'"),
     ],
 )

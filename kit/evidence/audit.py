@@ -562,6 +562,14 @@ def check_identity(bundle: Bundle) -> None:
         bundle.fail(
             "profile.json claim", "is %s, expected exact, faithful or baseline" % short(profile["claim"])
         )
+    campaign = profile["campaign"]
+    if campaign["reference"] not in ("", "reference"):
+        bundle.fail("profile.json reference", "is %s, which is not the official one" % short(campaign["reference"]))
+    raw = {"native", "graph"}.intersection(campaign["engines"])
+    if profile["claim"] == "exact" and (
+        not campaign["reference"] or not raw or "remote" in campaign["engines"] or campaign["passes"] < 2
+    ):
+        bundle.fail("profile.json claim", "is exact without both sides' rows over two passes to show it")
     if profile["campaign"]["passes"] < 1:
         bundle.fail(
             "profile.json passes", "is %s, expected at least 1" % short(profile["campaign"]["passes"])

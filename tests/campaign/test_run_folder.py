@@ -84,6 +84,7 @@ class TestStages:
     def test_a_profile_runs_the_stages_of_its_engines(self):
         data = load_profile(PROFILE).resolved()
         assert "04_remote" not in stages_of(profile_from_dict(data))
+        data["claim"] = "baseline"
         data["campaign"] |= {"engines": ["remote"], "reference": "", "remote_url": "http://127.0.0.1:1"}
         assert stages_of(profile_from_dict(data)) == (
             "01_preflight", "02_checkpoint", "04_remote", "08_drift", "09_performance", "10_evidence",

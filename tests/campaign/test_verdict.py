@@ -117,7 +117,7 @@ def test_a_claim_without_its_evidence_fails(tmp_path: Path) -> None:
 
 
 def test_frozen_answers_alone(tmp_path: Path) -> None:
-    write_run(tmp_path / "run", engines=("native",), reference="")
+    write_run(tmp_path / "run", engines=("native",), reference="", claim="baseline")
     verdict = compute_verdict(tmp_path / "run")
     assert verdict["verdict"] == "pass"
     assert verdict["against"] == ["frozen"]
@@ -128,7 +128,7 @@ def test_frozen_answers_alone(tmp_path: Path) -> None:
 
 
 def test_nothing_to_compare_is_a_failure(tmp_path: Path) -> None:
-    write_run(tmp_path / "alone", engines=("reference",), frozen=False)
+    write_run(tmp_path / "alone", engines=("reference",), frozen=False, claim="baseline")
     verdict = compute_verdict(tmp_path / "alone")
     assert verdict["failures"] == ["comparisons"]
     assert verdict["max_probability_drift"] is None

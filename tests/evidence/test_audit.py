@@ -54,10 +54,10 @@ def test_a_good_bundle_passes_with_everything_said(sealed: Path) -> None:
     [
         pytest.param({"claim": "baseline"}, id="baseline"),
         pytest.param({"policy": "fifo"}, id="fifo"),
-        pytest.param({"passes": 1}, id="one-pass"),
+        pytest.param({"passes": 1, "claim": "baseline"}, id="one-pass"),
         pytest.param({"frozen": False}, id="fresh-only"),
-        pytest.param({"engines": ("native", "graph"), "reference": ""}, id="frozen-only"),
-        pytest.param({"engines": ("reference", "remote")}, id="remote-against-fresh"),
+        pytest.param({"engines": ("native", "graph"), "reference": "", "claim": "baseline"}, id="frozen-only"),
+        pytest.param({"engines": ("reference", "remote"), "claim": "baseline"}, id="remote-against-fresh"),
         pytest.param(
             {"engines": ("remote",), "reference": "", "claim": "baseline"}, id="remote-against-frozen"
         ),
