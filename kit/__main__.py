@@ -59,7 +59,7 @@ def serve(
     profile: ProfileArgument,
     engine: Annotated[EngineName, typer.Option(help="Which engine answers.")] = EngineName.native,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     record: Annotated[Path | None, typer.Option(help="Append raw logits and hidden rows to this file.")] = None,
     owned: Annotated[bool, typer.Option("--owned", help="Stop when standard input closes.")] = False,
 ) -> None:
@@ -75,7 +75,7 @@ def frontend(
     profile: ProfileArgument,
     backend: Annotated[str, typer.Option(help="Base URL of the worker to forward to.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8080,
     owned: Annotated[bool, typer.Option("--owned", help="Stop when standard input closes.")] = False,
 ) -> None:
     """Forward requests to a worker, changing nothing."""

@@ -39,9 +39,14 @@ def run(profile_path: str, *, run_id: str = "", resume: bool = False, replace: b
     run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
     unfinished run of the profile. replace: remove a finished or failed run of the same id first.
     """
-    current = _open(profile_path, run_id, resume, replace)
+    run_id = _id(profile_path, run_id, resume)
+    with exclusive(run_id):
+        return _run(_open(profile_path, run_id, resume, replace))
+
+
+def _run(current: Run) -> Outcome:
     stages = stages_of(current.profile)
-    with exclusive(current), Progress(current, stages) as progress:
+    with Progress(current, stages) as progress:
         failure = _run_stages(current, stages, progress)
         if failure is not None:
             _record_failure(current, failure)
@@ -51,14 +56,18 @@ def run(profile_path: str, *, run_id: str = "", resume: bool = False, replace: b
     return _outcome(current, failure, audit, digest)
 
 
-def _open(profile_path: str, run_id: str, resume: bool, replace: bool) -> Run:
+def _id(profile_path: str, run_id: str, resume: bool) -> str:
+    if run_id:
+        return run_id
     profile = load_profile(profile_path)
+    return latest_unfinished(profile) if resume else new_id(profile)
+
+
+def _open(profile_path: str, run_id: str, resume: bool, replace: bool) -> Run:
     if resume:
-        run_id = run_id or latest_unfinished(profile)
         if not (run_path(run_id) / "run.json").exists():
             raise RunError(f"no run {run_id!r} to resume")
     else:
-        run_id = run_id or new_id(profile)
         path = run_path(run_id)
         if replace and path.exists():
             shutil.rmtree(path)

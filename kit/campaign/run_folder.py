@@ -97,13 +97,18 @@ def open_run(profile_path: str | Path, run_id: str) -> Run:
 
 
 @contextmanager
-def exclusive(run: Run) -> Iterator[None]:
-    """Hold a run against a second process; the system lets go of it when this one dies. Raises RunError."""
-    with (run.path / ".lock").open("w") as file:
+def exclusive(run_id: str) -> Iterator[None]:
+    """Hold a run id against a second process; the system lets go of it when this one dies. Raises RunError.
+
+    The lock lies beside the folder, since the folder may be removed and made again.
+    """
+    run_path(run_id)
+    runs_root().mkdir(parents=True, exist_ok=True)
+    with (runs_root() / f".lock-{run_id}").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunError(f"run {run.id} is being run by another process; wait for it or stop it") from None
+            raise RunError(f"run {run_id} is being run by another process; wait for it or stop it") from None
         yield
 
 

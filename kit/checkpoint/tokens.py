@@ -67,7 +67,8 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Token ids; special tokens written in the text become themselves, none are added around it."""
-        return list(self._encoder.encode(text, add_special_tokens=False).ids)
+        # The batch form lets go of the interpreter while it works, so a long state does not hold up a server's health.
+        return list(self._encoder.encode_batch_fast([text], add_special_tokens=False)[0].ids)
 
     def chat(self, user_text: str, images: int = 0) -> str:
         """The whole prompt: system sentence, images then text, thinking switched off, ready for one label.

@@ -85,7 +85,7 @@ MAY_BE = (
     r"figures/[\w.-]+\.png",
 )
 UNLISTED = ("SHA256SUMS", "SHA256SUMS.sig")
-FOR_PEOPLE = "report.html, figures and logs (for people; nothing is derived from them)"
+FOR_PEOPLE = "report.html, figures, logs and what notebooks printed (for people; nothing is derived from them)"
 
 Json = Dict[str, Any]
 Key = Tuple[Any, ...]
@@ -570,7 +570,7 @@ def check_identity(bundle: Bundle) -> None:
         not campaign["reference"] or not raw or "remote" in campaign["engines"] or campaign["passes"] < 2
     ):
         bundle.fail("profile.json claim", "is exact without both sides' rows over two passes to show it")
-    if profile["campaign"]["passes"] < 1:
+    if not 1 <= profile["campaign"]["passes"] <= 100:
         bundle.fail(
             "profile.json passes", "is %s, expected at least 1" % short(profile["campaign"]["passes"])
         )
@@ -783,6 +783,8 @@ def check_notebook_parameters(bundle: Bundle, name: str, cells: List[Json], stag
             found.update(literals(joined(cell), name))
     if bundle.exists(stage):
         reported = bundle.json(stage).get("parameters")
+        if found.get("run_dir") != bundle.json("run.json")["id"]:
+            bundle.fail(name, "is of run %s" % short(found.get("run_dir")))
         if reported != found:
             bundle.fail(name, "ran with %s, %s reports %s" % (short(found), stage, short(reported)))
 
@@ -1019,6 +1021,8 @@ def check_engines(bundle: Bundle) -> None:
             bundle.expect("%s counters" % name, facts.get("counters"), (closed or {}).get("counters", {}))
         stopped = "orderly" if closed is not None or engine == "remote" else "killed"
         bundle.expect("%s stopped" % name, facts.get("stopped"), stopped)
+        if stopped != "orderly":
+            bundle.fail(name, "the worker did not stop in order, so its record may lack lines")
         if facts.get("error"):
             bundle.fail(name, "the campaign stopped: %s" % facts["error"])
 
@@ -1571,9 +1575,14 @@ def simulation(bundle: Bundle) -> Simulation:
 def check_graph(bundle: Bundle) -> None:
     """Graph events and counters are what the cache policy gives for the recorded requests."""
     if "graph" in bundle.engines:
-        for name, mismatches in simulation(bundle).mismatches.items():
+        made = simulation(bundle)
+        for name, mismatches in made.mismatches.items():
             for text in mismatches:
                 bundle.fail("records/graph/worker.jsonl %s cache" % name, text)
+        final = made.totals["closed"]
+        total = {name: sum(final[cache][name] for cache in CACHES) for name in ("captures", "replays", "fallbacks")}
+        if bundle.profile["claim"] == "exact" and (not total["captures"] or not total["replays"] or total["fallbacks"]):
+            bundle.fail("records/graph", "an exact claim about graphs needs captures and replays, found %s" % short(total))
 
 
 def check_counters(bundle: Bundle) -> None:
@@ -1855,7 +1864,7 @@ def check_verdict(bundle: Bundle) -> None:
         bundle.expect("verdict.json %s" % name, verdict[name], profile[name])
     bundle.expect("verdict.json profile", verdict["profile"], profile["name"])
     bundle.expect("verdict.json run", verdict["run"], bundle.json("run.json")["id"])
-    if not verdict["scope"].startswith(profile["scope"]):
+    if verdict["scope"] != profile["scope"] and not verdict["scope"].startswith(profile["scope"] + "; judged against"):
         bundle.fail("verdict.json scope", "is not the declared one")
     if not bundle.reference and FROZEN_ONLY not in verdict["scope"]:
         bundle.fail("verdict.json scope", "does not say that no reference engine ran")
@@ -1973,6 +1982,8 @@ def judge(path: str) -> Json:
             ArithmeticError,
             struct.error,
             SyntaxError,
+            RecursionError,
+            MemoryError,
         ) as error:
             bundle.fail("not completed", "%s: %s" % (type(error).__name__, error))
     bundle.leave("signature (%s)" % ("present, not verified here" if bundle.exists(UNLISTED[1]) else "none"))
@@ -2030,7 +2041,8 @@ def not_judged(reason: str) -> Json:
 def show(result: Json) -> None:
     """Lines for people, then the same as one JSON document."""
     for problem in result["problems"]:
-        print("problem: %s" % problem)
+        # A file name may hold anything; what is printed must not move a terminal or break a stream.
+        print("problem: %s" % json.dumps(problem)[1:-1])
     if result["problem_count"] > len(result["problems"]):
         print("problem: and %d more" % (result["problem_count"] - len(result["problems"])))
     for item in result["not_checked"]:
@@ -2051,7 +2063,7 @@ def show(result: Json) -> None:
             print("%s: %s" % (name, result[name]))
     print("verdict the bundle claims: %s" % result["verdict"])
     print("audit: %s (%d problems)" % (result["audit"], result["problem_count"]))
-    print(json.dumps(result, ensure_ascii=False))
+    print(json.dumps(result))
 
 
 def main(arguments: List[str]) -> int:

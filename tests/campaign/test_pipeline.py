@@ -85,8 +85,11 @@ def test_an_existing_run_is_not_overwritten(notebooks):
 
 
 def test_a_run_in_progress_is_not_resumed_beside_it(notebooks):
-    with exclusive(open_run(PROFILE, "a")), pytest.raises(RunError, match="another process"):
-        pipeline.run(PROFILE, run_id="a", resume=True)
+    open_run(PROFILE, "a")
+    for options in ({"resume": True}, {"replace": True}):
+        with exclusive("a"), pytest.raises(RunError, match="another process"):
+            pipeline.run(PROFILE, run_id="a", **options)
+    assert (pipeline.run_path("a") / "run.json").exists()
 
 
 def test_a_sealed_run_is_not_continued(notebooks):
