@@ -107,7 +107,7 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Gates:
-    """The seed's gates. They are constants of the field: a profile may not widen them."""
+    """Bounds on drift. They are constants: a profile may state them but not change them."""
 
     probability: float = 0.02
     confidence: float = 0.02

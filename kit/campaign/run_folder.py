@@ -160,4 +160,8 @@ def _refuse_changes(facts: dict[str, Any], profile: Profile, protocol: Protocol,
                 f"run {path.name} was started with another {what} ({found[:12]}..., now {now[:12]}...): "
                 "restore it, or start a new run (for an interactive run, remove its folder)"
             )
+    # Workers are started with the run's own copies, so these must not have been edited either.
+    if load_profile(path / "profile.toml").sha256() != facts["profile_sha256"]:
+        raise RunError(f"run {path.name}: its profile.toml was edited after the run began; start a new run")
+    load_protocol(path / "protocol", facts["protocol_sha256"])
 

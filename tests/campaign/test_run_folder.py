@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kit.campaign.protocol import ProtocolError
 from kit.campaign.run_folder import RunError, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import NEEDS, STAGES, StageMissingError, begin, is_finished, stages_of
 from kit.profile import load_profile, profile_from_dict
@@ -55,6 +56,18 @@ class TestOpen:
         (runs / "a" / "run.json").write_text(json.dumps(facts))
         with pytest.raises(RunError, match="another protocol"):
             open_run(PROFILE, "a")
+
+    def test_the_runs_own_copies_are_held_to_their_digests(self, runs):
+        open_run(PROFILE, "a")
+        copy = runs / "a" / "profile.toml"
+        copy.write_text(copy.read_text().replace("threads = 1", "threads = 2"))
+        with pytest.raises(RunError, match=r"profile\.toml was edited"):
+            open_run(PROFILE, "a")
+        open_run(PROFILE, "b")
+        corpus = runs / "b" / "protocol" / "corpus.jsonl"
+        corpus.write_text(corpus.read_text().replace("e", "a", 1))
+        with pytest.raises(ProtocolError):
+            open_run(PROFILE, "b")
 
     def test_a_folder_that_is_no_run_is_left_alone(self, runs):
         (runs / "a").mkdir(parents=True)
