@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kit.campaign.operator_trace import Call, PoisonedAllocations, difference, traced, unbatched
-from kit.kernels import select
+from kit.kernels import Projection, select
 from kit.model.config import ModelConfig, parse_config
 from kit.model.head import LabelHead
 from kit.model.rope import TextRotary
@@ -113,10 +113,10 @@ class OperatorChecks:
         scale = float(module.scaling[name])
         weight = module.base_layer.weight
         self.check(
-            "adapted_linear",
+            "project",
             call.name,
-            lambda: self.ops.adapted_linear(x, x.to(down.dtype), weight, down, up, scale),
-            call.result(),
+            lambda: self.ops.project(x, (Projection(weight, down, up, scale),)),
+            [call.result()],
         )
         self.check(
             "linear",

@@ -4,6 +4,7 @@ One module an op (or an op and its fusion with a residual add), each with the pl
 where the reference rounds. Does not cover: weights, layers or shapes of a whole model (`kit.model`).
 """
 
+from kit.kernels.projections import Projection
 from kit.kernels.table import Ops, select
 
-__all__ = ["Ops", "select"]
+__all__ = ["Ops", "Projection", "select"]

@@ -9,7 +9,7 @@ Does not cover: per-shape choices (a warm-up's business) or capture.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from kit.kernels import (
-    adapted_linear,
     attention,
     causal_conv,
     delta_gates,
@@ -28,12 +27,15 @@ from kit.kernels import (
     linear,
     patch_embed,
     position_embedding,
+    projections,
     query_key,
     rms_norm,
     sigmoid_gate,
     silu_mul,
     vision_rotary,
 )
+from kit.kernels.projections import Projection
+from kit.kernels.proof import Proofs
 
 Pair = tuple[Tensor, Tensor]
 Triple = tuple[Tensor, Tensor, Tensor]
@@ -48,7 +50,7 @@ class Ops:
     """
 
     linear: Callable[[Tensor, Tensor, Tensor | None], Tensor]
-    adapted_linear: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, float], Tensor]
+    project: Callable[[Tensor, Sequence[Projection]], tuple[Tensor, ...]]
     rms_norm: Callable[[Tensor, Tensor, float], Tensor]
     add_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Pair]
     gated_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Tensor]
@@ -67,11 +69,12 @@ class Ops:
     packed_attention: Callable[[Tensor, Tensor, Tensor, float, tuple[int, ...]], Tensor]
     gelu_tanh: Callable[[Tensor], Tensor]
     gelu: Callable[[Tensor], Tensor]
+    proofs: Proofs | None = None  # not an op: where kernels stand in for twins, and what that rests on
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Every op of the table, in order."""
-        return tuple(field.name for field in dataclasses.fields(cls))
+        return tuple(field.name for field in dataclasses.fields(cls) if field.name != "proofs")
 
     def describe(self) -> dict[str, str]:
         """Op -> the function that runs, as `module.qualname`."""
@@ -80,7 +83,7 @@ class Ops:
 
 PLAIN = Ops(
     linear=linear.linear,
-    adapted_linear=adapted_linear.adapted_linear,
+    project=projections.project,
     rms_norm=rms_norm.rms_norm,
     add_rms_norm=rms_norm.add_rms_norm,
     gated_rms_norm=gated_rms_norm.gated_rms_norm,

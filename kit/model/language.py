@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from kit.kernels import Ops
+from kit.kernels import Ops, Projection
 from kit.model.config import TextConfig
-from kit.model.lora import Adapter, Projection, widened
+from kit.model.lora import Adapter
 from kit.model.weights import Weights
 
 PREFIX = "model.language_model"
@@ -38,12 +38,9 @@ class DeltaMixer:
     def forward(self, ops: Ops, config: TextConfig, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """x [T, H] -> [T, H]; position reaches it through the order of the tokens only."""
         tokens, key_width, value_width = x.shape[0], config.linear_key_head_dim, config.linear_value_head_dim
-        wide = widened(x, (self.qkv, self.z, self.b, self.a))
-        mixed = ops.causal_conv(self.qkv.forward(ops, x, wide), self.conv)
-        z = self.z.forward(ops, x, wide)
-        g, beta = ops.delta_gates(
-            self.a.forward(ops, x, wide), self.b.forward(ops, x, wide), self.a_log, self.dt_bias
-        )
+        qkv, z, b, a = ops.project(x, (self.qkv, self.z, self.b, self.a))
+        mixed = ops.causal_conv(qkv, self.conv)
+        g, beta = ops.delta_gates(a, b, self.a_log, self.dt_bias)
         keys = config.linear_num_key_heads * key_width
         core = ops.delta_rule(
             mixed[:, :keys].view(tokens, -1, key_width),
@@ -53,8 +50,8 @@ class DeltaMixer:
             beta,
         ).view(-1, value_width)
         core = ops.gated_rms_norm(core, z.view(-1, value_width), self.norm, config.rms_norm_eps)
-        core = core.view(tokens, -1)
-        return self.out.forward(ops, core, widened(core, (self.out,)))
+        (out,) = ops.project(core.view(tokens, -1), (self.out,))
+        return out
 
 
 @dataclass(frozen=True)
@@ -70,19 +67,12 @@ class AttentionMixer:
 
     def forward(self, ops: Ops, config: TextConfig, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """x [T, H], cos and sin [T, R] -> [T, H]."""
-        wide = widened(x, (self.q, self.k, self.v))
-        q, k, gate = ops.query_key(
-            self.q.forward(ops, x, wide),
-            self.k.forward(ops, x, wide),
-            self.q_norm,
-            self.k_norm,
-            cos,
-            sin,
-            config.rms_norm_eps,
-        )
-        v = self.v.forward(ops, x, wide).view(x.shape[0], -1, config.head_dim)
+        q_gate, k, v = ops.project(x, (self.q, self.k, self.v))
+        q, k, gate = ops.query_key(q_gate, k, self.q_norm, self.k_norm, cos, sin, config.rms_norm_eps)
+        v = v.view(x.shape[0], -1, config.head_dim)
         core = ops.sigmoid_gate(ops.causal_attention(q, k, v, config.head_dim**-0.5), gate)
-        return self.o.forward(ops, core, widened(core, (self.o,)))
+        (out,) = ops.project(core, (self.o,))
+        return out
 
 
 @dataclass(frozen=True)
@@ -95,9 +85,8 @@ class Mlp:
 
     def forward(self, ops: Ops, x: Tensor) -> Tensor:
         """x [T, H] -> [T, H]."""
-        wide = widened(x, (self.gate, self.up))
-        core = ops.silu_mul(self.gate.forward(ops, x, wide), self.up.forward(ops, x, wide))
-        return self.down.forward(ops, core, widened(core, (self.down,)))
+        (down,) = ops.project(ops.silu_mul(*ops.project(x, (self.gate, self.up))), (self.down,))
+        return down
 
 
 @dataclass(frozen=True)

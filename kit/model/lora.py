@@ -1,7 +1,7 @@
-"""An unmerged LoRA adapter: its files, its options, and the projection that carries a pair of matrices.
+"""An unmerged LoRA adapter: its files, its options, and the pair of matrices of each projection.
 
 Covers: reading a PEFT adapter folder strictly (rank, scale, FP32 pairs; every option the forward does not
-implement is refused), and `Projection`, a weight with or without a pair.
+implement is refused), and handing each projection its pair. Does not compute (`kit.kernels.projections`).
 Does not cover: merging (the kit never does), or adapters on embeddings, the head or the vision tower.
 """
 
@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from kit.kernels import Ops
+from kit.kernels import Projection
 from kit.model.weights import SafetensorsStore, TensorStore, WeightError, Weights
 
 PREFIX = "base_model.model."
@@ -31,30 +28,6 @@ INERT = {  # keys that do not change the forward of a loaded, unmerged adapter, 
 
 class AdapterError(ValueError):
     """The adapter's options or tensors are not what the forward implements; lists every problem."""
-
-
-@dataclass(frozen=True)
-class Projection:
-    """weight [N, K] in the model's dtype, and, where adapted, down [R, K], up [N, R] (FP32) and their scale."""
-
-    weight: Tensor
-    down: Tensor | None = None
-    up: Tensor | None = None
-    scale: float = 1.0
-
-    def forward(self, ops: Ops, x: Tensor, x_wide: Tensor | None) -> Tensor:
-        """x [T, K] -> [T, N]; x_wide is `widened(x, ...)` of every projection that reads x."""
-        if self.down is None or self.up is None or x_wide is None:
-            return ops.linear(x, self.weight, None)
-        return ops.adapted_linear(x, x_wide, self.weight, self.down, self.up, self.scale)
-
-
-def widened(x: Tensor, projections: Sequence[Projection]) -> Tensor | None:
-    """x in the adapter's dtype, cast once for all projections that share it; None when none is adapted."""
-    for projection in projections:
-        if projection.down is not None:
-            return x.to(projection.down.dtype)
-    return None
 
 
 class Adapter:

@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from kit.kernels import select
-from kit.model.lora import AdapterError, Projection, load_adapter, parse_adapter_config, widened
+from kit.kernels import Projection, select
+from kit.model.lora import AdapterError, load_adapter, parse_adapter_config
 from kit.model.weights import SafetensorsStore, Weights
 
 PLAIN: dict[str, Any] = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "bias": "none", "lora_dropout": 0.1}
@@ -118,11 +118,12 @@ def test_the_sum_is_rounded_once_in_fp32(tmp_path: Path) -> None:
     base = (x.float() @ projection.weight.float().t()).to(torch.bfloat16)
     delta = (x.float() @ projection.down.t()) @ projection.up.t()
     expected = (base.float() + delta * 2.0).to(torch.bfloat16)
-    assert torch.equal(projection.forward(select("exact", "cpu"), x, widened(x, [projection])), expected)
+    (found,) = select("exact", "cpu").project(x, (projection,))
+    assert torch.equal(found, expected)
 
 
-def test_without_a_pair_nothing_is_widened() -> None:
+def test_without_a_pair_the_product_is_all() -> None:
     projection = Projection(torch.randn(5, 3))
     x = torch.randn(7, 3)
-    assert widened(x, [projection]) is None
-    assert torch.equal(projection.forward(select("exact", "cpu"), x, None), x @ projection.weight.t())
+    (found,) = select("exact", "cpu").project(x, (projection,))
+    assert torch.equal(found, x @ projection.weight.t())

@@ -1,0 +1,166 @@
+"""Which of our kernels may stand in for its plain torch twin, decided shape by shape in the running process.
+
+Covers: `Proofs.guard`, which runs kernel and twin side by side the first time a shape is seen, on the caller's
+own inputs and on fresh ones of the same shapes, and uses the kernel for that shape only if every bit agrees;
+the list of these decisions, which is evidence. cuBLAS, and torch's reductions, choose their order of sums by
+shape, so equality at one shape says nothing about another.
+Does not cover: the kernels, or whether a decision is right for other inputs (the operators stage looks again).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+FRESH_SEED = 20261130
+
+
+@dataclass
+class Decision:
+    """What was found for one op at one shape. choice: "kernel", or "twin" with the reason."""
+
+    op: str
+    key: str
+    choice: str
+    elements: int = 0
+    different: int = 0
+    reason: str = ""
+
+
+class Proofs:
+    """The decisions of one process; every guarded op of an op table shares one."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, Any], Decision] = {}
+
+    def guard(self, op: str, twin: Callable[..., Any], kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A callable with the signature of both. Under capture an unproven shape runs the twin."""
+        found = self._found
+
+        def guarded(*args: Any) -> Any:
+            key = (op, _signature(args))
+            decision = found.get(key)
+            if decision is None:
+                if _capturing(args):
+                    return twin(*args)
+                decision, result = self._prove(op, twin, kernel, args)
+                found[key] = decision
+                return result
+            return kernel(*args) if decision.choice == "kernel" else twin(*args)
+
+        guarded.runs = kernel  # type: ignore[attr-defined]
+        guarded.twin = twin  # type: ignore[attr-defined]
+        return guarded
+
+    def _prove(
+        self, op: str, twin: Callable[..., Any], kernel: Callable[..., Any], args: tuple[Any, ...]
+    ) -> tuple[Decision, Any]:
+        """Compare on the given inputs and on fresh ones; the result handed on is always the twin's."""
+        key = describe_signature(args)
+        result = twin(*args)
+        decision = Decision(op, key, "kernel")
+        try:
+            for inputs, expected in ((args, result), (fresh := fresh_like(args), twin(*fresh))):
+                elements, different = compare(kernel(*inputs), expected)
+                decision.elements += elements
+                decision.different += different
+        except Exception as error:  # a kernel that cannot run at a shape is not used there, and says so
+            decision.choice, decision.reason = "twin", f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+            return decision, result
+        if decision.different:
+            decision.choice, decision.reason = "twin", "bits differ"
+        return decision, result
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Every decision, sorted by op and key: plain data for the evidence."""
+        return [vars(d) for d in sorted(self._found.values(), key=lambda d: (d.op, d.key))]
+
+
+def compare(ours: Any, theirs: Any) -> tuple[int, int]:
+    """(elements, elements whose bits differ) over all tensors of two results; another shape or dtype differs wholly."""
+    elements = different = 0
+    for a, b in zip(_tensors(ours), _tensors(theirs), strict=True):
+        elements += b.numel()
+        if a.shape != b.shape or a.dtype != b.dtype:
+            different += b.numel()
+        else:
+            different += int((bits(a) != bits(b)).sum())
+    return elements, different
+
+
+def bits(tensor: Tensor) -> Tensor:
+    """The same memory as integers, so that NaN equals itself and -0 differs from 0."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.contiguous().view(kinds[tensor.element_size()])
+
+
+def fresh_like(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with every floating point tensor replaced by noise of its own size, layout kept.
+
+    Mean and deviation of each tensor are kept, so that norms, gates and exponents stay in their usual range.
+    """
+    seen: dict[int, Tensor] = {}
+
+    def fresh(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.is_floating_point():
+            if id(value) not in seen:
+                seen[id(value)] = _noise(value, len(seen))
+            return seen[id(value)]
+        if isinstance(value, tuple):
+            items = [fresh(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if isinstance(value, list):
+            return [fresh(item) for item in value]
+        return value
+
+    return tuple(fresh(arg) for arg in args)
+
+
+def _noise(tensor: Tensor, number: int) -> Tensor:
+    wide = tensor.float()
+    mean, std = float(wide.mean()), float(wide.std()) if tensor.numel() > 1 else 1.0
+    generator = torch.Generator(tensor.device).manual_seed(FRESH_SEED + number)
+    noise = torch.randn(tensor.shape, generator=generator, device=tensor.device) * (std or 1.0)
+    out = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    return out.copy_(noise + (mean if math.isfinite(mean) else 0.0))
+
+
+def _signature(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Shapes, strides and dtypes of tensors (strides: kernels may depend on them), other values as they are."""
+    return tuple(
+        (arg.shape, arg.stride(), arg.dtype)
+        if isinstance(arg, Tensor)
+        else _signature(tuple(arg))
+        if isinstance(arg, tuple | list)
+        else arg
+        for arg in args
+    )
+
+
+def describe_signature(args: tuple[Any, ...]) -> str:
+    """The shapes of a call as one short line, e.g. `98x5120 5120 eps=1e-06`."""
+    parts: list[str] = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            parts.append("x".join(map(str, arg.shape)) or "scalar")
+        elif isinstance(arg, tuple | list):
+            parts.append("(" + describe_signature(tuple(arg)) + ")")
+        elif arg is not None:
+            parts.append(str(arg))
+    return " ".join(parts)
+
+
+def _capturing(args: tuple[Any, ...]) -> bool:
+    """True while a CUDA graph is being recorded: nothing may be compared then."""
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    return [cast(Tensor, item) for item in value]
