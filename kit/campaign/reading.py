@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kit.campaign.protocol import Protocol
 
 EXCHANGES = "kit-exchanges/1"
-WORKER = "kit-worker/1"
+WORKER = "kit-worker/2"
 
 
 class RecordsError(RuntimeError):
@@ -38,7 +38,7 @@ class RecordsError(RuntimeError):
 
 @dataclass(frozen=True)
 class QuestionRecord:
-    """What the worker noted of one prefill. logits: float32 values, candidate order; hidden: BF16 row bytes."""
+    """What the worker noted of one prefill. logits: float32 values, candidate order; hidden: SHA-256 of the row."""
 
     question: str
     index: int
@@ -49,7 +49,7 @@ class QuestionRecord:
     key: str
     action: str
     logits: tuple[float, ...]
-    hidden: bytes
+    hidden: str
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _by_sequence(
 
 
 def question_record(line: Mapping[str, Any]) -> QuestionRecord:
-    """Decode a "question" line: float32 and BF16 values are hex of their little-endian bytes."""
+    """Decode a "question" line: logits are hex of little-endian float32, the hidden row is named by its SHA-256."""
     return QuestionRecord(
         line["question"],
         line["index"],
@@ -209,7 +209,7 @@ def question_record(line: Mapping[str, Any]) -> QuestionRecord:
         line["key"],
         line["action"],
         decode_float32(line["logits"]),
-        bytes.fromhex(line["hidden"]),
+        line["hidden"],
     )
 
 

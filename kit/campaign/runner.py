@@ -226,6 +226,16 @@ def _served(run: Run, engine: str, start_worker: StartServer | None) -> Iterator
     record = run.path / "records" / engine / "worker.jsonl"
     with start(run.profile_path, engine, record=record, log=run.path / "logs" / f"{engine}.log") as worker:
         yield worker
+    gather_rows(record.with_suffix(".rows"), run.path / "records" / "rows")
+
+
+def gather_rows(of_worker: Path, of_run: Path) -> None:
+    """Move a worker's hidden rows to those of the run, where equal rows of several engines are one file."""
+    of_run.mkdir(exist_ok=True)
+    for row in of_worker.iterdir() if of_worker.is_dir() else ():
+        os.replace(row, of_run / row.name)
+    if of_worker.is_dir():
+        of_worker.rmdir()
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "pro
 CHECKPOINT_FILES = ("checkpoint.json", "records/label_head.bin")  # a run of a remote engine alone has none
 MAY_BE = (
     r"protocol/.+",
-    r"records/bodies/[0-9a-f]{64}",
+    r"records/(bodies|rows)/[0-9a-f]{64}",
     r"logs/[\w.-]+",
     r"attempts/.+",
     r"figures/[\w.-]+\.png",
@@ -522,7 +522,7 @@ def check_formats(bundle: Bundle) -> None:
     for engine in bundle.recorded_engines:
         model = bundle.profile["model"]["name"]
         headers["records/%s/worker.jsonl" % engine] = {
-            "format": "kit-worker/1",
+            "format": "kit-worker/2",
             "engine": engine,
             "model": model,
         }
@@ -908,21 +908,25 @@ def is_base64(text: str) -> bool:
 
 
 def check_bodies(bundle: Bundle) -> None:
-    """Every body has the digest it is named by, every digest its body, and no body belongs to nothing."""
+    """Every body and hidden row has the digest it is named by, every digest its file, and no file belongs to nothing."""
     referred = set()
     for engine in bundle.engines:
         for line in bundle.exchanges(engine):
-            referred |= {line["request_sha256"], line["response_sha256"]} - {None}
-    for digest in sorted(referred):
-        name = "records/bodies/%s" % digest
+            for digest in (line["request_sha256"], line["response_sha256"]):
+                referred |= {"records/bodies/%s" % digest} if digest is not None else set()
+    for engine in bundle.recorded_engines:
+        for line in bundle.worker(engine):
+            if line["kind"] == "question":
+                referred.add("records/rows/%s" % line["hidden"])
+    for name in sorted(referred):
         if not bundle.exists(name):
             bundle.fail(name, "is missing, and a recorded exchange needs it")
-        elif sha256(bundle.read(name)) != digest:
+        elif sha256(bundle.read(name)) != name.rpartition("/")[2]:
             bundle.fail(name, "has SHA-256 %s" % sha256(bundle.read(name)))
-    stray = {name for name in bundle.files()[0] if name.startswith("records/bodies/")}
-    stray -= {"records/bodies/%s" % digest for digest in referred}
+    stray = {name for name in bundle.files()[0] if name.startswith(("records/bodies/", "records/rows/"))}
+    stray -= referred
     if stray and any(name.startswith("attempts/") for name in bundle.files()[0]):
-        bundle.leave("%d bodies of interrupted attempts" % len(stray))
+        bundle.leave("%d bodies and hidden rows of interrupted attempts" % len(stray))
         return
     for name in sorted(stray):
         bundle.fail(name, "belongs to no recorded exchange")
@@ -1206,7 +1210,8 @@ def check_hidden_rows(bundle: Bundle) -> None:
         for line in bundle.worker(engine):
             if line["kind"] == "question" and (line["hidden"], line["logits"]) not in seen:
                 seen.add((line["hidden"], line["logits"]))
-                fault = hidden_fault(line, rows, bundle.profile["runtime"]["dtype"])
+                data = bundle.read("records/rows/%s" % line["hidden"])
+                fault = hidden_fault(data, line["logits"], rows, bundle.profile["runtime"]["dtype"])
                 if fault:
                     bundle.fail(
                         "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"]),
@@ -1216,8 +1221,7 @@ def check_hidden_rows(bundle: Bundle) -> None:
         bundle.fail("records", "hold no hidden row")
 
 
-def hidden_fault(line: Json, rows: Sequence[Sequence[float]], dtype: str) -> str:
-    data = bytes.fromhex(line["hidden"])
+def hidden_fault(data: bytes, logits: str, rows: Sequence[Sequence[float]], dtype: str) -> str:
     letter, size, finer = {
         "bfloat16": ("", 2, 1.0),
         "float32": ("f", 4, 2.0**-16),
@@ -1226,7 +1230,7 @@ def hidden_fault(line: Json, rows: Sequence[Sequence[float]], dtype: str) -> str
     hidden = bf16(data) if not letter else struct.unpack("<%d%s" % (len(data) // size, letter), data)
     if len(hidden) != len(rows[0]) or not all(map(math.isfinite, hidden)):
         return "the hidden row has %d values, expected %d finite ones" % (len(hidden), len(rows[0]))
-    for label, (found, row) in enumerate(zip(floats(line["logits"]), rows)):
+    for label, (found, row) in enumerate(zip(floats(logits), rows)):
         terms = [a * b for a, b in zip(hidden, row)]
         expected = math.fsum(terms)
         # One step of the rounding to the model's dtype, and what adding the terms up in float32 can lose.

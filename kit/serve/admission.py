@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from kit.contract.answer import response_bytes
 from kit.contract.errors import ContractError
 from kit.serve.lane import Lane
-from kit.serve.recorder import CLIENT_LEFT, Line, Recorder, forward_lines, post_line
+from kit.serve.recorder import CLIENT_LEFT, Line, Recorder, post_line
 from kit.serve.replies import Reply, refusal, unavailable
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Admission:
                 temperature=self._calibration.for_images(bool(prepared.grids)),
                 timings_ms={"prepare": prepared_ms, "wait": wait_ms, **decision.timings_ms},
             )
-            self._recorder.write(*forward_lines(prepared, decision, job.sequence, None), line)
+            self._recorder.forwards(prepared, decision, job.sequence, None, line)
         except BaseException as error:
             self._retire(f"request {job.sequence}: execution failed", error)
             reply = unavailable(RETIRED)

@@ -1,7 +1,9 @@
 """The worker's record: one JSONL file with the raw outcome of every forward and the fate of every POST.
 
-Covers: format kit-worker/1, its lines, and when they reach the file. Lines of one request are written as one
+Covers: format kit-worker/2, its lines, and when they reach the file. Lines of one request are written as one
 block, each flushed to the system, before the reply is sent; the file is synced to the disk when it is closed.
+Hidden rows (10 KB a question at 27B) are kept as they are, once, in a folder of files named by their SHA-256;
+a line names the digest, and the row is on disk before the line is.
 A line that cannot be written raises: evidence is never dropped in silence.
 Does not cover: judging (`kit.campaign.drift`, `kit.evidence.audit`).
 
@@ -21,11 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.engine.base import Event
+from kit.evidence.records import sha256_bytes, store_body
 
 if TYPE_CHECKING:
     from kit.engine.base import Decision, Prepared
 
-FORMAT = "kit-worker/1"
+FORMAT = "kit-worker/2"
 CLIENT_LEFT = 499
 
 Line = dict[str, Any]
@@ -38,12 +41,16 @@ class RecordError(RuntimeError):
 class Recorder:
     """Writes lines; without a path it accepts them and writes nothing. Thread-safe."""
 
-    def __init__(self, path: Path | None, engine: str, model: str) -> None:
-        """Create the file and write its header. Raises RecordError: one record belongs to one worker."""
+    def __init__(self, path: Path | None, engine: str, model: str, rows: Path | None = None) -> None:
+        """Create the file and write its header. Raises RecordError: one record belongs to one worker.
+
+        rows: folder for hidden rows; default: `<name of the record>.rows` beside it.
+        """
         self._lock = threading.Lock()
         self._file = None
         if path is None:
             return
+        self._rows = rows or path.with_suffix(".rows")
         try:
             if not path.parent.is_dir():
                 path.parent.mkdir(parents=True)
@@ -67,6 +74,15 @@ class Recorder:
                 self._file.write(line)
                 self._file.flush()
 
+    def forwards(
+        self, prepared: Prepared, decision: Decision, sequence: int | None, warmup: str | None, *more: Line
+    ) -> None:
+        """Keep the hidden rows of a request, then write its lines and `more` as one block."""
+        if self._file is not None:
+            for result in decision.questions:
+                store_body(self._rows, result.hidden)
+        self.write(*forward_lines(prepared, decision, sequence, warmup), *more)
+
     def close(self) -> None:
         """Sync the file to the disk and close it."""
         if self._file is None:
@@ -80,7 +96,7 @@ class Recorder:
 def forward_lines(prepared: Prepared, decision: Decision, sequence: int | None, warmup: str | None) -> list[Line]:
     """The `vision` line of a request with images, then a `question` line for each question, in order.
 
-    Logits are hex of little-endian float32, the hidden row is hex of its bytes as the engine gave them.
+    Logits are hex of little-endian float32; the hidden row is named by the SHA-256 of its bytes.
     """
     grids = [list(grid) for grid in prepared.grids]
     origin: Line = {"sequence": sequence, "warmup": warmup}
@@ -100,7 +116,7 @@ def forward_lines(prepared: Prepared, decision: Decision, sequence: int | None, 
                 "grids": grids,
                 **_event(result.event),
                 "logits": float32_hex(result.logits),
-                "hidden": result.hidden.hex(),
+                "hidden": sha256_bytes(result.hidden),
             }
         )
     return lines

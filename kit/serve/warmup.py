@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kit.contract.answer import response_bytes
-from kit.serve.recorder import Recorder, forward_lines
+from kit.serve.recorder import Recorder
 
 if TYPE_CHECKING:
     from kit.engine.base import Engine
@@ -27,7 +27,7 @@ def warm_up(engine: Engine, model: str, recorder: Recorder) -> None:
         prepared = engine.prepare(body)
         decision = engine.decide(prepared)
         response_bytes(model, decision.answers, decision.input_tokens, 1.0)
-        recorder.write(*forward_lines(prepared, decision, None, name))
+        recorder.forwards(prepared, decision, None, name)
 
 
 def text_request() -> bytes:

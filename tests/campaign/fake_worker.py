@@ -46,7 +46,8 @@ class FakeWorker:
         self.behaviour = behaviour
         self.sequence = 0
         self._file = record.open("xb") if record else None
-        self._side = WorkerSide(engine, load_profile(profile_path), behaviour.plant, self._emit)
+        rows = record.with_suffix(".rows") if record else None
+        self._side = WorkerSide(engine, load_profile(profile_path), behaviour.plant, self._emit, rows)
         self._side.start()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())

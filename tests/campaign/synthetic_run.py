@@ -23,6 +23,7 @@ from typing import Any
 from kit.campaign.graph_policy import PolicySimulation, forward_of
 from kit.campaign.plan import Planned, planned_exchanges
 from kit.campaign.refusals import PNG_BASE64
+from kit.evidence.records import sha256_bytes, store_body
 from kit.profile import Profile, load_profile
 
 RUN_ID = "made-up-run"
@@ -282,12 +283,18 @@ class Plant:
 class WorkerSide:
     """What a worker records, line by line, handed to `emit`; also makes the answers."""
 
-    def __init__(self, engine: str, profile: Profile, plant: Plant, emit: Callable[[bytes], None]) -> None:
-        self.engine, self.plant, self.emit = engine, plant, emit
+    def __init__(
+        self, engine: str, profile: Profile, plant: Plant, emit: Callable[[bytes], None], rows: Path | None
+    ) -> None:
+        self.engine, self.plant, self.emit, self.rows = engine, plant, emit, rows
         self.policy = PolicySimulation(profile.graph) if engine == "graph" else None
         self.describe = {"engine": engine, "head_rows": LABELS}
         self.answered = 0
-        emit(compact({"format": "kit-worker/1", "engine": engine, "model": profile.model.name}))
+        emit(compact({"format": "kit-worker/2", "engine": engine, "model": profile.model.name}))
+
+    def keep(self, row: bytes) -> str:
+        """Digest of a hidden row, which is stored where there is a folder for it."""
+        return store_body(self.rows, row) if self.rows else sha256_bytes(row)
 
     def counters(self) -> dict[str, dict[str, int]]:
         return self.policy.counters() if self.policy else {}
@@ -339,7 +346,7 @@ class WorkerSide:
             row = hidden_row(request_id, name)
             if logits[name] != label_logits(request_id, name, len(logits[name])):
                 row[0] = bf16(row[0] + 0.25)  # other logits come from another state
-            line |= {"logits": float32_hex(logits[name]), "hidden": bf16_bytes(row).hex()}
+            line |= {"logits": float32_hex(logits[name]), "hidden": self.keep(bf16_bytes(row))}
             self.emit(compact(line))
         return response, temperature
 
@@ -378,7 +385,8 @@ class _EngineWriter:
         self.engine, self.profile = engine, profile
         self.exchanges = [compact({"format": "kit-exchanges/1", "engine": engine, "run": RUN_ID})]
         self.worker_lines: list[bytes] = []
-        self.worker = WorkerSide(engine, profile, plant, self.worker_lines.append)
+        rows = None if engine == "remote" else run / "records" / "rows"  # a remote server shows no state
+        self.worker = WorkerSide(engine, profile, plant, self.worker_lines.append, rows)
         self.clock = 1_000_000_000
 
     def write(self, planned: Sequence[Planned]) -> None:

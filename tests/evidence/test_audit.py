@@ -252,4 +252,4 @@ def test_what_an_interrupted_attempt_left_is_kept_and_said(tamper: Tamper) -> No
     tamper.reseal()
     result = audit.judge(str(tamper.path))
     assert result["problems"] == []
-    assert "1 bodies of interrupted attempts" in result["not_checked"]
+    assert "1 bodies and hidden rows of interrupted attempts" in result["not_checked"]

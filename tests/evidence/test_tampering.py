@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kit.evidence import audit, manifest
-from kit.evidence.records import sha256_bytes
+from kit.evidence.records import sha256_bytes, store_body
 from kit.evidence.source_archive import pack, unpack
 from tests.evidence.make_bundle import Tamper
 
@@ -83,10 +83,16 @@ def nan_in_answer(t: Tamper) -> None:
     file.write_text(file.read_text().replace('"probability_drift": 0.0', '"probability_drift": NaN', 1))
 
 
+def other_row(t: Tamper, digest: str) -> str:
+    """A row whose first value differs, kept under its own digest beside the true one."""
+    rows = t.path / "records" / "rows"
+    return store_body(rows, bytes.fromhex("8040") + (rows / digest).read_bytes()[2:])
+
+
 def other_hidden_row(t: Tamper) -> None:
     def edit(lines: list[dict]) -> None:
         line = question_lines(lines)[3]
-        line["hidden"] = "8040" + line["hidden"][4:]
+        line["hidden"] = other_row(t, line["hidden"])
 
     t.lines(f"{GRAPH}/worker.jsonl", edit)
 
@@ -95,8 +101,10 @@ def other_hidden_row_everywhere(t: Tamper) -> None:
     """The same row edited in every engine and pass: all comparisons stay bitwise equal."""
     lines = [json.loads(x) for x in (t.path / "records/reference/worker.jsonl").read_bytes().splitlines()][1:]
     old = question_lines(lines)[0]["hidden"]
+    new = other_row(t, old)
     for file in (t.path / "records").glob("*/worker.jsonl"):
-        file.write_bytes(file.read_bytes().replace(old.encode(), ("8040" + old[4:]).encode()))
+        file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
+    (t.path / "records" / "rows" / old).unlink()
 
 
 def shift_probability(document: dict) -> None:

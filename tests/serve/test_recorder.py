@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -69,3 +70,14 @@ def test_warm_up_bodies_are_ordinary_requests() -> None:
     for body, images in ((text_request(), 0), (image_request(), 1)):
         request = FakeEngine().prepare(body).request
         assert [(image.width, image.height) for image in request.images] == [(32, 32)] * images
+
+
+def test_a_hidden_row_is_a_file_named_by_its_digest_and_kept_once(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "worker.jsonl", "fake", "JEMM")
+    warm_up(FakeEngine(), "JEMM", recorder)
+    recorder.close()
+    lines = [json.loads(line) for line in (tmp_path / "worker.jsonl").read_text().splitlines()][1:]
+    named = {line["hidden"] for line in lines if line["kind"] == "question"}
+    rows = {row.name: row.read_bytes() for row in (tmp_path / "worker.rows").iterdir()}
+    assert set(rows) == named
+    assert all(hashlib.sha256(row).hexdigest() == name for name, row in rows.items())

@@ -170,11 +170,11 @@ class TestRecord:
         body = body_of("hello")
         reply = worker.post(body)
         header, question, post = worker.lines()
-        assert header == {"format": "kit-worker/1", "engine": "fake", "model": "JEMM"}
+        assert header == {"format": "kit-worker/2", "engine": "fake", "model": "JEMM"}
         assert question == {
             "kind": "question", "sequence": 1, "warmup": None, "question": "q", "index": 0, "type": "choice",
             "candidates": ["a", "b"], "tokens": 7, "grids": [], "key": "text:7", "action": "replay", "bytes": 0,
-            "logits": "00000000" + "0000803e", "hidden": bytes(range(16)).hex(),
+            "logits": "00000000" + "0000803e", "hidden": hashlib.sha256(bytes(range(16))).hexdigest(),
         }  # fmt: skip
         assert post["request_sha256"] == hashlib.sha256(body).hexdigest()
         assert post["response_sha256"] == hashlib.sha256(reply.content).hexdigest()
