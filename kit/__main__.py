@@ -142,6 +142,18 @@ def audit(
 
 
 @app.command()
+def publish(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A sealed run folder that passes its audit.")],
+    name: Annotated[str, typer.Option(help="Name under evidence/published/; default: the run's own.")] = "",
+) -> None:
+    """Copy a passing bundle to evidence/published/, to be committed. Nothing published is ever replaced."""
+    from kit.evidence.publish import publish as copy_bundle
+
+    target = copy_bundle(run, name or run.resolve().name)
+    emit({"published": target.name, "files": sum(path.is_file() for path in target.rglob("*"))})
+
+
+@app.command()
 def checkpoint(
     profile: ProfileArgument,
     action: Annotated[

@@ -1,0 +1,75 @@
+"""Publishing a bundle, and the bundles that are published."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.evidence import auditing, publish
+from kit.evidence.manifest import list_files
+from kit.evidence.package import PackageError
+from tests.evidence.make_bundle import make_bundle
+
+BUNDLES = sorted(path for path in publish.PUBLISHED.glob("*") if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("publish"))
+
+
+@pytest.fixture
+def known(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(auditing, "unknown_auditor", lambda folder: "")
+    return bundle
+
+
+def test_a_passing_bundle_is_copied_whole(known: Path, tmp_path: Path) -> None:
+    target = publish.publish(known, "made-up", tmp_path)
+    assert list_files(target) == list_files(known)
+    assert auditing.audit_bundle(target)["audit"] == "pass"
+
+
+def test_nothing_published_is_replaced(known: Path, tmp_path: Path) -> None:
+    publish.publish(known, "made-up", tmp_path)
+    with pytest.raises(PackageError, match="never replaced"):
+        publish.publish(known, "made-up", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "../out", "A", "a/b", ".hidden"])
+def test_a_name_is_a_plain_folder_name(known: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(PackageError, match="is no name for published evidence"):
+        publish.publish(known, name, tmp_path)
+
+
+def test_too_large_is_refused_and_the_largest_files_named(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish, "MAX_BYTES", 1000)
+    with pytest.raises(PackageError, match="more than 1,000; largest: "):
+        publish.publish(known, "made-up", tmp_path)
+
+
+def test_a_bundle_that_fails_its_audit_is_not_published(known: Path, tmp_path: Path) -> None:
+    copy = publish.publish(known, "good", tmp_path)
+    (copy / "verdict.json").write_text("{}")
+    with pytest.raises(PackageError, match=r"does not pass its audit \(fail\)"):
+        publish.publish(copy, "bad", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good"]
+
+
+def test_a_run_that_was_never_sealed_is_not_published(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(PackageError, match="is not sealed"):
+        publish.publish(tmp_path / "run", "made-up", tmp_path)
+
+
+@pytest.mark.parametrize("folder", BUNDLES, ids=[path.name for path in BUNDLES])
+def test_every_published_bundle_passes_the_kits_audit_and_its_own(folder: Path) -> None:
+    assert auditing.audit_bundle(folder)["problems"] == []
+    done = subprocess.run([sys.executable, "-I", folder / "audit.py", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert sum((folder / name).stat().st_size for name in list_files(folder)) <= publish.MAX_BYTES
