@@ -22,18 +22,21 @@ from kit.kernels import select
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from kit.engine.shared_weights import SharedStores
     from kit.model.vision import VisionTables
     from kit.profile import Profile
 
 
 class GraphEngine(NativeEngine):
-    """`capture`: the backend to use instead of the device's own."""
+    """`capture`: the backend to use instead of the device's own; shared: as the native engine's."""
 
     name = "graph"
 
-    def __init__(self, profile: Profile, capture: Backend | None = None) -> None:
+    def __init__(
+        self, profile: Profile, capture: Backend | None = None, shared: SharedStores | None = None
+    ) -> None:
         capture = capture or choose(torch.device(profile.runtime.device))
-        super().__init__(profile, capture.ops(select(profile.runtime.numerics, profile.runtime.device)))
+        super().__init__(profile, capture.ops(select(profile.runtime.numerics, profile.runtime.device)), shared)
         self.backend = capture.name
         self.captured = CapturedForwards(profile.graph, capture, self.language, self.vision)
 

@@ -30,6 +30,7 @@ from kit.model.vision import Vision, VisionTables
 from kit.model.weights import SafetensorsStore, Weights
 
 if TYPE_CHECKING:
+    from kit.engine.shared_weights import SharedStores
     from kit.profile import Profile
 
 Mode = Literal["text", "multimodal"]
@@ -38,12 +39,16 @@ GRID_LISTS = 32  # grid lists whose vision tables are kept
 
 
 class NativeEngine:
-    """One model on one device. `ops` replaces the profile's op table (a capture may want other callables)."""
+    """One model on one device.
+
+    ops replaces the profile's op table (a capture may want other callables); shared replaces the checkpoint's
+    tensors by those of a reference in the same process.
+    """
 
     name = "native"
     backend = "eager"
 
-    def __init__(self, profile: Profile, ops: Ops | None = None) -> None:
+    def __init__(self, profile: Profile, ops: Ops | None = None, shared: SharedStores | None = None) -> None:
         self.profile = profile
         self.device = torch.device(profile.runtime.device)
         self.dtype: torch.dtype = getattr(torch, profile.runtime.dtype)
@@ -57,9 +62,10 @@ class NativeEngine:
                 f"tokenizer.json gives <|image_pad|> the id {self.preparer.tokenizer.image_token_id}"
             )
         self.ops = ops or select(profile.runtime.numerics, self.device)
-        weights = Weights(SafetensorsStore(files.base, "model"), self.dtype, self.device)
+        base = shared.base if shared else SafetensorsStore(files.base, "model")
+        weights = Weights(base, self.dtype, self.device)
         wide = torch.promote_types(self.dtype, torch.float32)
-        adapter = load_adapter(files.adapter, self.device, wide)
+        adapter = shared.adapter(self.device, wide) if shared else load_adapter(files.adapter, self.device, wide)
         self.language = Language(self.config.text, weights, adapter, self.ops)
         self.vision = Vision(self.config.vision, weights, self.ops)
         text, embedding = self.config.text, self.language.embedding
