@@ -1,14 +1,15 @@
 """Which callable computes each op, for a kind of numerics and a device.
 
 Covers: the table's fields with shapes, and the choice between implementations. `exact` on a CPU is plain
-torch; `exact` on CUDA is the same, but for the gated delta rule and the causal convolution, where the
-reference itself runs another package's kernel when it is installed, and so does the table.
-Does not cover: per-shape choices (a warm-up's business) or capture.
+torch; on CUDA the gated delta rule and the causal convolution are another package's kernel where the
+reference itself runs one, and our Triton kernels stand in for plain ops shape by shape (`kit.kernels.proof`).
+Does not cover: the proofs themselves, or capture.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from kit.kernels import (
     causal_conv,
     delta_gates,
     delta_rule,
+    finite,
     gated_rms_norm,
     gelu,
     layer_norm,
@@ -69,6 +71,7 @@ class Ops:
     packed_attention: Callable[[Tensor, Tensor, Tensor, float, tuple[int, ...]], Tensor]
     gelu_tanh: Callable[[Tensor], Tensor]
     gelu: Callable[[Tensor], Tensor]
+    all_finite: Callable[[Tensor], Tensor]
     proofs: Proofs | None = None  # not an op: where kernels stand in for twins, and what that rests on
 
     @classmethod
@@ -102,6 +105,7 @@ PLAIN = Ops(
     packed_attention=attention.packed_attention,
     gelu_tanh=gelu.gelu_tanh,
     gelu=gelu.gelu,
+    all_finite=finite.all_finite,
 )
 
 
@@ -114,11 +118,29 @@ def select(numerics: str, device: torch.device | str) -> Ops:
         raise ValueError(f"numerics {numerics!r} is not implemented: expected 'exact'")
     if torch.device(device).type != "cuda":
         return PLAIN
-    return dataclasses.replace(
+    packages = dataclasses.replace(
         PLAIN,
         delta_rule=delta_rule.from_package() or PLAIN.delta_rule,
         causal_conv=causal_conv.from_package() or PLAIN.causal_conv,
     )
+    if importlib.util.find_spec("triton") is None:
+        return packages
+    proofs = Proofs()
+    return dataclasses.replace(packages, proofs=proofs, **_vision_kernels(proofs))
+
+
+def _vision_kernels(proofs: Proofs) -> dict[str, Any]:
+    """The vision tower's kernels, each behind a guard; a scan for finite numbers rounds nothing and needs none."""
+    from kit.kernels import finite_kernel, layer_norm_kernel, position_embedding_kernel, vision_rotary_kernel
+
+    kernels: dict[str, Callable[..., Any]] = {
+        "patch_embed": patch_embed.patch_embed_as_product,
+        "add_positions": position_embedding_kernel.add_positions,
+        "add_layer_norm": layer_norm_kernel.add_layer_norm,
+        "vision_rotary": vision_rotary_kernel.vision_rotary,
+    }
+    guarded = {name: proofs.guard(name, getattr(PLAIN, name), kernel) for name, kernel in kernels.items()}
+    return guarded | {"all_finite": finite_kernel.all_finite}
 
 
 def qualified_name(function: Any) -> str:
