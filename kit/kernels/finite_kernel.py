@@ -12,7 +12,7 @@ PROGRAMS = 2048  # a few waves of any GPU; each takes every PROGRAMS-th block
 
 
 @triton.jit
-def _scan(x, flag, elements, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):  # type: ignore[no-untyped-def]
+def _scan(x, flag, elements, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
     start = tl.program_id(0).to(tl.int64) * BLOCK
     bad = tl.zeros([BLOCK], tl.int32)
     for first in tl.range(start, elements, BLOCK * PROGRAMS):

@@ -21,19 +21,19 @@ VECTOR = tl.constexpr(4)
 
 
 @triton.jit
-def _halves(x, HALF: tl.constexpr):  # type: ignore[no-untyped-def]
+def _halves(x, HALF: tl.constexpr):
     """x [2 * HALF] -> its lower and its upper half."""
     return tl.split(tl.permute(tl.reshape(x, (2, HALF)), (1, 0)))
 
 
 @triton.jit
-def _by_lane(x):  # type: ignore[no-untyped-def]
+def _by_lane(x):
     """x [threads], warp by warp -> lane by lane, so that lanes 16 apart are the halves of the whole."""
     return tl.reshape(tl.permute(tl.reshape(x, (WARPS, LANES)), (1, 0)), (THREADS,))
 
 
 @triton.jit
-def _update(value, inside, mean, squares, COUNT: tl.constexpr):  # type: ignore[no-untyped-def]
+def _update(value, inside, mean, squares, COUNT: tl.constexpr):
     """Take the COUNT-th value of every thread into its mean and sum of squared deviations."""
     delta = value - mean
     moved = tl.fma(delta, 1.0 / COUNT, mean)
@@ -42,7 +42,7 @@ def _update(value, inside, mean, squares, COUNT: tl.constexpr):  # type: ignore[
 
 
 @triton.jit
-def _merge(mean, squares, count, HALF: tl.constexpr):  # type: ignore[no-untyped-def]
+def _merge(mean, squares, count, HALF: tl.constexpr):
     """Statistics of 2 * HALF parts -> of HALF parts: each of the lower half with its partner of the upper."""
     mean_a, mean_b = _halves(mean, HALF)
     squares_a, squares_b = _halves(squares, HALF)
@@ -57,7 +57,7 @@ def _merge(mean, squares, count, HALF: tl.constexpr):  # type: ignore[no-untyped
 
 
 @triton.jit
-def _add_layer_norm(residual, delta, weight, bias, total, out, eps, WIDTH: tl.constexpr, ROUNDS: tl.constexpr):  # type: ignore[no-untyped-def]
+def _add_layer_norm(residual, delta, weight, bias, total, out, eps, WIDTH: tl.constexpr, ROUNDS: tl.constexpr):
     row = tl.program_id(0) * WIDTH
     thread = tl.arange(0, THREADS)
     item = thread[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]

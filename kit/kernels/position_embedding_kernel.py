@@ -15,7 +15,7 @@ BLOCK = 512
 
 
 @triton.jit
-def _add_positions(x, table, corners, weights, out, width, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _add_positions(x, table, corners, weights, out, width, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width

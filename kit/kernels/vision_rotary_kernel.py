@@ -15,7 +15,7 @@ BLOCK = 512
 
 
 @triton.jit
-def _turn(source, target, low, at, inside, cos_low, cos_high, sin_low, sin_high, HALF: tl.constexpr):  # type: ignore[no-untyped-def]
+def _turn(source, target, low, at, inside, cos_low, cos_high, sin_low, sin_high, HALF: tl.constexpr):
     """One pair: (a, b) -> (a cos - b sin, b cos' + a sin'), rounded to the target's dtype."""
     a = tl.load(source + low, mask=inside, other=0.0).to(tl.float32)
     b = tl.load(source + low + HALF, mask=inside, other=0.0).to(tl.float32)
@@ -24,7 +24,7 @@ def _turn(source, target, low, at, inside, cos_low, cos_high, sin_low, sin_high,
 
 
 @triton.jit
-def _vision_rotary(qkv, cos, sin, q, k, pairs, HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _vision_rotary(qkv, cos, sin, q, k, pairs, HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr):
     pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = pair < pairs
     patch = pair // (HEADS * HALF)
