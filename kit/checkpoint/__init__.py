@@ -13,17 +13,18 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.checkpoint import hub
 from kit.checkpoint.files import CheckpointError, cache_root, digest_of, hash_files, sha256_file
-from kit.checkpoint.tokens import Tokenizer, load_tokenizer
+from kit.checkpoint.tokens import Tokenizer, from_qwen_package, load_tokenizer
 from kit.contract.answer import Calibration
 from kit.profile import Checkpoint, from_root
 
 if TYPE_CHECKING:
+    from kit.checkpoint.synthetic import Plan
     from kit.profile import Profile
 
 __all__ = [
@@ -40,28 +41,32 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CheckpointFiles:
-    """A checkpoint on disk: two folders, the digest that names their content, and where they came from."""
+    """A checkpoint on disk: two folders, the digest that names their content, and where they came from.
+
+    plan: what makes the tensors where the folders hold none, only config, tokenizer and settings; else None.
+    `kit.model.weights.base_store` and `adapter_store` open either kind.
+    """
 
     base: Path
     adapter: Path
     digest: str
     calibration: Calibration
     source: str
+    plan: Plan | None = None
 
 
 def locate(profile: Profile) -> CheckpointFiles:
     """Find the checkpoint of a profile, generating a synthetic one into the cache on first use.
 
-    Synthetic: every file is hashed and must give the pinned digest. Folder: every file is hashed, the digest
+    Synthetic: every file is hashed and must give the pinned digest (with the recipe of every tensor, where the
+    tensors are made at load and never written). Folder: every file is hashed, the digest
     names what was found. Hub: every pinned file must be there, lead nowhere else, and be unchanged (size and
     time) since `verify` read it on this machine; 55 GB are not hashed again. Raises CheckpointError saying
     what to do.
     """
     checkpoint = profile.checkpoint
     if checkpoint.kind == "synthetic":
-        folder = _synthetic(checkpoint)
-        source = f"generator {checkpoint.generator}, seed {checkpoint.seed}"
-        return _files(folder / "base", folder / "adapter", checkpoint.digest, source)
+        return _synthetic(checkpoint)
     if checkpoint.kind == "folder":
         return _folder(checkpoint)
     pins = hub.pins_of(profile)
@@ -87,13 +92,14 @@ def _hub_source(checkpoint: Checkpoint) -> str:
 def find_tokenizer(profile: Profile) -> Tokenizer | None:
     """The tokenizer of a profile if it can be had without weights or network, else None.
 
-    Synthetic: the committed file. Hub: the pinned file, if it alone is on disk with the right bytes.
+    Synthetic: the committed file, or the package whose vocabulary the recipe has. Hub: the pinned file, if it alone is on disk with the right bytes.
     """
-    from kit.checkpoint import synthetic
+    from kit.checkpoint.recipes import RECIPES
 
     checkpoint = profile.checkpoint
     if checkpoint.kind == "synthetic":
-        return load_tokenizer(synthetic.RECIPES[checkpoint.generator].static / "base")
+        recipe = RECIPES[checkpoint.generator]
+        return from_qwen_package() if recipe.package_tokenizer else load_tokenizer(recipe.static / "base")
     if checkpoint.kind == "folder":
         return load_tokenizer(from_root(checkpoint.base))
     path = hub.find_file(profile, hub.pins_of(profile), "tokenizer.json")
@@ -118,38 +124,52 @@ def read_calibration(adapter: Path) -> Calibration:
         raise CheckpointError(f"{path}: needs numbers `temperature` and `mm_temperature`: {error!r}") from error
 
 
-def _synthetic(checkpoint: Checkpoint) -> Path:
-    """The cached folder of a synthetic checkpoint, generated when it is not there."""
+def _synthetic(checkpoint: Checkpoint) -> CheckpointFiles:
+    """The cached folder of a synthetic checkpoint, made when it is not there."""
+    from kit.checkpoint import synthetic
+
+    plan = synthetic.plan(checkpoint.generator, checkpoint.seed)
     store = cache_root() / "checkpoints"
     folder = store / f"{checkpoint.generator}-{checkpoint.digest[:12]}"
     if not folder.is_dir():
         store.mkdir(parents=True, exist_ok=True)
         with _locked(store):
             if not folder.is_dir():  # another process may have made it while this one waited
-                _generate(checkpoint, store, folder)
-    found = digest_of(hash_files(folder))
+                _generate(plan, checkpoint.digest, store, folder)
+    found = _digest(plan, folder)
     if found != checkpoint.digest:
         raise CheckpointError(
             f"{folder}: its files give digest {found}, the profile pins {checkpoint.digest}; "
             "something changed them: delete that folder and run again"
         )
-    return folder
+    files = _files(folder / "base", folder / "adapter", checkpoint.digest, f"generator {plan.generator}, seed {plan.seed}")
+    return files if plan.recipe.files else replace(files, plan=plan)
 
 
-def _generate(checkpoint: Checkpoint, store: Path, folder: Path) -> None:
+def _digest(plan: Plan, folder: Path) -> str:
+    """Of the files where they hold the tensors, else of the small files and the recipe of every tensor."""
+    from kit.checkpoint.generated import digest_of_plan
+
+    return digest_of(hash_files(folder)) if plan.recipe.files else digest_of_plan(plan, folder)
+
+
+def _generate(plan: Plan, digest: str, store: Path, folder: Path) -> None:
     """Write beside the final place, check the digest, and rename; needs the lock."""
-    from kit.checkpoint import synthetic
+    from kit.checkpoint import generated, synthetic
 
     for leftover in store.glob(".making-*"):  # of a killed process: nobody else can be writing now
         shutil.rmtree(leftover)
     temporary = Path(tempfile.mkdtemp(prefix=".making-", dir=store))
     try:
-        synthetic.write(checkpoint.generator, checkpoint.seed, temporary)
-        found = digest_of(hash_files(temporary))
-        if found != checkpoint.digest:
+        if plan.recipe.files:
+            synthetic.write(plan.generator, plan.seed, temporary)
+        else:
+            generated.write_static(plan, temporary)
+        found = _digest(plan, temporary)
+        if found != digest:
             raise CheckpointError(
-                f"generator {checkpoint.generator} with seed {checkpoint.seed} made digest {found}, the profile "
-                f"pins {checkpoint.digest}; the generator or a file in kit/checkpoint/tiny was changed"
+                f"generator {plan.generator} with seed {plan.seed} made digest {found}, the profile pins {digest}; "
+                "the generator, its recipe, a file in kit/checkpoint or the tokenizer's package is another"
             )
         os.chmod(temporary, 0o755)
         os.replace(temporary, folder)
@@ -173,10 +193,13 @@ def make(profile: Profile) -> dict[str, Any]:
 
 
 def inventory(profile: Profile) -> dict[str, Any]:
-    """Every file's SHA-256 and every tensor's name, dtype and shape; reads every byte."""
-    from kit.checkpoint.contents import inventory as listing
+    """Every file's SHA-256 and every tensor's name, dtype and shape; reads every byte there is on disk."""
+    from kit.checkpoint import contents, generated
 
-    return {"profile": profile.name} | listing(locate(profile))
+    files = locate(profile)
+    if files.plan is not None:
+        return {"profile": profile.name} | generated.inventory(files.plan, files.base.parent, files.source)
+    return {"profile": profile.name} | contents.inventory(files)
 
 
 def verify(profile: Profile) -> dict[str, Any]:
@@ -185,9 +208,12 @@ def verify(profile: Profile) -> dict[str, Any]:
     For a hub checkpoint a clean result is noted, and `locate` accepts the files from then on.
     """
     from kit.checkpoint.contents import verify as problems_of
+    from kit.checkpoint.generated import verify as generated_problems
 
     if profile.checkpoint.kind != "hub":
         files = locate(profile)
+        if files.plan is not None:
+            return _report(profile, files, generated_problems(files.plan, files.base.parent, files.digest))
         return _report(profile, files, problems_of(files))
     pins = hub.pins_of(profile)
     base, adapter = hub.find(profile, pins)

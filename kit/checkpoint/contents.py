@@ -17,9 +17,9 @@ import torch
 from safetensors import safe_open
 
 from kit.checkpoint import shards
+from kit.checkpoint.architecture import adapter_shapes, base_shapes
 from kit.checkpoint.files import CheckpointError, blob_folders, digest_of, hash_files, list_files
 from kit.checkpoint.shards import ShardError, TensorInfo
-from kit.checkpoint.synthetic import adapter_shapes, base_shapes
 
 if TYPE_CHECKING:
     from kit.checkpoint import CheckpointFiles

@@ -10,10 +10,13 @@ thread count or the torch version.
     n = (h mod 2^16) + floor(h / 2^16) - 65535                    triangular, |n| <= 65535, mean 0
     value = float32(n + offset) * scale                           scale a float32, then cast to the dtype
 
+A row may carry an echo of another tensor's row: its n is then n + share * n', with n' of the other row's
+elements, still an integer below 2^24 and hence exact before the one multiplication.
+
 `mix` is the 32-bit xorshift-multiply hash with shifts 16, 15, 15 and multipliers 0x21F0AAAD, 0x735A2D97 found
 by the hash-prospector project. Both multipliers are below 2^31, so a product of 32-bit values fits in a
 signed 64-bit lane and no operation ever overflows.
-Does not cover: which tensors exist and how wide they are (`kit.checkpoint.synthetic`).
+Does not cover: which tensors exist and how wide they are (`kit.checkpoint.recipes`).
 """
 
 from __future__ import annotations
@@ -32,8 +35,17 @@ CHUNK = 1 << 24  # elements made at once: 128 MiB of int64 lanes
 
 
 @dataclass(frozen=True)
+class Echo:
+    """Elements start.. of tensor `name`, `share` times as wide as the values they are added to."""
+
+    name: str
+    start: int
+    share: int
+
+
+@dataclass(frozen=True)
 class Fill:
-    """How wide a tensor is: mean and standard deviation of its values.
+    """How wide a tensor is: mean and standard deviation of its own values, and what they echo, if anything.
 
     The values are `float32(n + offset) * scale` with both constants derived here once: `scale` is rounded to
     float32, `offset` to an integer, so mean and deviation are met to about 1e-5 of the deviation.
@@ -41,6 +53,7 @@ class Fill:
 
     std: float
     mean: float = 0.0
+    echo: Echo | None = None
 
     @property
     def scale(self) -> float:
@@ -51,8 +64,9 @@ class Fill:
     def offset(self) -> int:
         """Added to n; |n + offset| stays below 2^24, hence exact in float32."""
         offset = round(self.mean / self.scale)
-        if abs(offset) + HALF_RANGE >= 1 << 24:
-            raise ValueError(f"mean {self.mean} is more than 255 half ranges away at std {self.std}")
+        share = abs(self.echo.share) if self.echo else 0
+        if abs(offset) + (1 + share) * HALF_RANGE >= 1 << 24:
+            raise ValueError(f"mean {self.mean} is more than 255 half ranges away at std {self.std}, echo {share}")
         return offset
 
 
@@ -84,12 +98,17 @@ def _mix(lanes: torch.Tensor) -> torch.Tensor:
 
 
 def fill(out: torch.Tensor, seed: int, name: str, how: Fill, start: int = 0) -> torch.Tensor:
-    """Write values start.. into the contiguous tensor `out` (any float dtype), chunk by chunk; returns it."""
+    """Write values start.. into the contiguous tensor `out` (any float dtype), chunk by chunk; returns it.
+
+    An echo starts with the first value of `out`, so a tensor with one is filled whole, or row by row.
+    """
     flat = out.view(-1)
     scale, offset = how.scale, how.offset
     for low in range(0, flat.numel(), CHUNK):
         high = min(low + CHUNK, flat.numel())
         n = integers(seed, name, start + low, start + high, out.device)
+        if echo := how.echo:
+            n += integers(seed, echo.name, echo.start + low, echo.start + high, out.device).mul_(echo.share)
         # int64 -> float32 is exact here, so this product is the only rounding before the dtype's own.
         flat[low:high] = n.add_(offset).to(torch.float32).mul_(scale).to(out.dtype)
     return out

@@ -102,13 +102,21 @@ def from_qwen_package() -> Tokenizer:
 
     Raises CheckpointError when the package is not installed.
     """
-    path = _package_ranks()
-    raw = path.read_bytes()
+    encoder = Encoder.from_file(str(build_package_tokenizer()))
+    return Tokenizer(encoder, f"package {PACKAGE}, vocabulary {PACKAGE_MODEL}")
+
+
+def build_package_tokenizer() -> Path:
+    """The `tokenizer.json` of the package's vocabulary in the cache, built if it is not there.
+
+    Raises CheckpointError when the package is not installed.
+    """
+    raw = _package_ranks().read_bytes()
     built = cache_root() / "tokenizers" / f"{PACKAGE_MODEL}-{hashlib.sha256(raw).hexdigest()[:12]}.json"
     if not built.is_file():
         built.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(built, build_tokenizer_json(read_ranks(raw), SPECIAL_TOKENS))
-    return Tokenizer(Encoder.from_file(str(built)), f"package {PACKAGE}, vocabulary {PACKAGE_MODEL}")
+    return built
 
 
 def _package_ranks() -> Path:

@@ -1,6 +1,6 @@
 """The native engine: the kit's own forward, vision once a request, one prefill a question.
 
-Covers: loading (no Transformers model class, tensors mapped from the files), the way of one request, and the
+Covers: loading (no Transformers model class, tensors mapped from files or generated on the device), the way of one request, and the
 seam a graph engine overrides: `run_language` and `run_vision`, one forward each of tensors whose shapes are
 the cache key. Does not cover: capture and replay (`kit.engine.graph`).
 """
@@ -22,12 +22,13 @@ from kit.engine.base import Counters, Decision, Event, Grid, Prepared, PreparedQ
 from kit.engine.prepare import Preparer
 from kit.kernels import Ops, select
 from kit.model.config import ConfigError, load_config
+from kit.model.content_sums import digest_of_sums
 from kit.model.head import LabelHead
 from kit.model.language import Language
 from kit.model.lora import load_adapter
 from kit.model.rope import TextRotary
 from kit.model.vision import Vision, VisionTables
-from kit.model.weights import SafetensorsStore, Weights
+from kit.model.weights import Weights, adapter_store, base_store
 
 if TYPE_CHECKING:
     from kit.engine.shared_weights import SharedStores
@@ -62,10 +63,13 @@ class NativeEngine:
                 f"tokenizer.json gives <|image_pad|> the id {self.preparer.tokenizer.image_token_id}"
             )
         self.ops = ops or select(profile.runtime.numerics, self.device)
-        base = shared.base if shared else SafetensorsStore(files.base, "model")
-        weights = Weights(base, self.dtype, self.device)
+        weights = Weights(shared.base if shared else base_store(files, self.device), self.dtype, self.device)
         wide = torch.promote_types(self.dtype, torch.float32)
-        adapter = shared.adapter(self.device, wide) if shared else load_adapter(files.adapter, self.device, wide)
+        adapter = (
+            shared.adapter(self.device, wide)
+            if shared
+            else load_adapter(files.adapter, self.device, wide, adapter_store(files, self.device))
+        )
         self.language = Language(self.config.text, weights, adapter, self.ops)
         self.vision = Vision(self.config.vision, weights, self.ops)
         text, embedding = self.config.text, self.language.embedding
@@ -80,6 +84,7 @@ class NativeEngine:
         self.rotary = TextRotary(text, self.dtype, self.device)
         self.vision_tables = lru_cache(maxsize=GRID_LISTS)(self.vision.tables)
         self._converted = weights.converted
+        self._weights_sum = digest_of_sums(weights.sums.values() | adapter.sums.values())
         self._adapter = {
             "merged": False,
             "dtype": str(wide).removeprefix("torch."),
@@ -168,6 +173,7 @@ class NativeEngine:
         return {
             "backend": self.backend,
             "checkpoint_digest": self.digest,
+            "weights_sum": self._weights_sum,
             "numerics": self.profile.runtime.numerics,
             "dtype": self.profile.runtime.dtype,
             "device": self.profile.runtime.device,

@@ -1,11 +1,12 @@
 """The official reference: Transformers and PEFT as published, adapter unmerged, nothing patched.
 
-Covers: loading from a checkpoint folder, one full forward a question (the vision tower again for each, as
-the official server does), the final-norm hidden row through a forward hook, and a report of what really
-runs. Prompt text comes from the tokenizer's own chat template and its ids from the tokenizer itself; both
-must equal what the kit prepared, or the request is an execution failure.
-Does not cover: the kit's own forward (`kit.engine.native`); none of its modules compute here. Pixels are the
-exception where torchvision is absent: Transformers' image processor needs it, `kit.model.pixels` equals it.
+Covers: one full forward a question (the vision tower again for each, as the official server does), the
+final-norm hidden row through a forward hook, and a report of what really runs. Prompt text comes from the
+tokenizer's own chat template and its ids from the tokenizer itself; both must equal what the kit prepared, or
+the request is an execution failure.
+Does not cover: loading the model (`kit.engine.reference_model`), or the kit's own forward
+(`kit.engine.native`); none of its modules compute here. Pixels are the exception where torchvision is absent:
+Transformers' image processor needs it, `kit.model.pixels` equals it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import inspect
-import logging
 import time
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from kit.contract.answer import answer
 from kit.contract.prompt import SYSTEM, user_message
 from kit.engine.base import Counters, Decision, Event, Prepared, PreparedQuestion, QuestionResult
 from kit.engine.prepare import Preparer
+from kit.engine.reference_model import ReferenceError, load_official
 
 if TYPE_CHECKING:
     from kit.profile import Profile
@@ -46,10 +46,6 @@ PACKAGES = (
 )
 
 
-class ReferenceError(RuntimeError):
-    """The reference cannot be trusted: keys missing, adapter merged, or another prompt than the kit's."""
-
-
 class ReferenceEngine:
     """Transformers' Qwen3.5 with a PEFT adapter on one device, batch 1, no cache."""
 
@@ -63,41 +59,14 @@ class ReferenceEngine:
         self.preparer = Preparer(load_tokenizer(files.base), profile)
         if self.device.type == "cpu":
             runtime.block_gpu_only_packages()
-        self._load(files.base, files.adapter)
+        loaded = load_official(files, getattr(torch, profile.runtime.dtype), self.device)
+        self.model: Any = loaded.model
+        self._keys, self._warnings, self._weights_sum = loaded.keys, loaded.warnings, loaded.weights_sum
+        self.tokenizer = _tokenizer(files.base)
         self._processor = _image_processor(files.base)
         self._hidden: Tensor | None = None
         norm = self.model.get_base_model().model.language_model.norm
         norm.register_forward_hook(self._keep_last_row)
-
-    def _load(self, base: Path, adapter: Path) -> None:
-        """Tokenizer, base and adapter; refuses missing or unexpected keys, keeps warnings for `describe`."""
-        import transformers
-        from peft import PeftModel
-        from transformers.utils import logging as transformers_logging
-
-        transformers_logging.set_verbosity_error()
-        transformers_logging.disable_progress_bar()
-        logging.getLogger("peft").setLevel(logging.ERROR)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-            model, info = transformers.Qwen3_5ForConditionalGeneration.from_pretrained(
-                base,
-                dtype=getattr(torch, self.profile.runtime.dtype),
-                attn_implementation="sdpa",
-                device_map={"": self.device} if self.device.type == "cuda" else None,
-                output_loading_info=True,
-            )
-            self.model: Any = PeftModel.from_pretrained(model, adapter).eval()
-        self._warnings = sorted({str(warning.message).splitlines()[0][:200] for warning in caught})
-        self._keys = {
-            "base_missing": sorted(info["missing_keys"]),
-            "base_unexpected": sorted(info["unexpected_keys"]),
-            "base_mismatched": sorted(str(key) for key in info["mismatched_keys"]),
-        } | _adapter_keys(self.model, adapter)
-        wrong = {name: keys for name, keys in self._keys.items() if keys}
-        if wrong:
-            raise ReferenceError(f"the reference did not load the checkpoint completely: {wrong}")
 
     def _keep_last_row(self, module: Any, inputs: Any, output: Tensor) -> None:
         self._hidden = output[:, -1].detach()
@@ -190,6 +159,7 @@ class ReferenceEngine:
         return {
             "backend": "transformers",
             "checkpoint_digest": self.digest,
+            "weights_sum": self._weights_sum,
             "dtype": self.profile.runtime.dtype,
             "device": self.profile.runtime.device,
             "model_class": _qualified(type(model)),
@@ -264,15 +234,11 @@ def _dtypes(model: Any, *, adapter: bool) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _adapter_keys(model: Any, folder: Path) -> dict[str, list[str]]:
-    """Adapter tensors the model has and the file lacks, and the other way round: PEFT only warns of them."""
-    from peft import get_peft_model_state_dict
-    from safetensors import safe_open
+def _tokenizer(base: Path) -> Any:
+    """The official tokenizer class over the checkpoint's files."""
+    from transformers import AutoTokenizer
 
-    wanted = set(get_peft_model_state_dict(model))
-    with safe_open(folder / "adapter_model.safetensors", framework="pt") as file:
-        present = set(file.keys())
-    return {"adapter_missing": sorted(wanted - present), "adapter_unexpected": sorted(present - wanted)}
+    return AutoTokenizer.from_pretrained(base)
 
 
 def _image_processor(base: Path) -> Any:

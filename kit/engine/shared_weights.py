@@ -58,7 +58,8 @@ class SharedStores:
 
 def shared_stores(model: Any) -> SharedStores:
     """The parameters of a PEFT model with one unmerged LoRA adapter. Raises ValueError for any other."""
-    base, pairs = {}, {}
+    base: dict[str, Tensor] = {}
+    pairs: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
         kept = checkpoint_name(name)
         (pairs if ".lora_" in kept else base)[kept] = parameter

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from kit.kernels import Projection
+from kit.model.content_sums import ContentSums
 from kit.model.weights import SafetensorsStore, TensorStore, WeightError, Weights
 
 PREFIX = "base_model.model."
@@ -57,6 +58,11 @@ class Adapter:
                     f"{name}: dtype {store.shape_and_dtype(name)[1]}, expected torch.float32"
                 )
 
+    @property
+    def sums(self) -> ContentSums:
+        """Sums of the pairs handed out."""
+        return self._weights.sums
+
     def project(self, weights: Weights, module: str, rows: int, columns: int) -> Projection:
         """The projection `module` (name without `.weight`): base weight [rows, columns] and its pair, if any."""
         weight = weights.take(f"{module}.weight", rows, columns)
@@ -83,16 +89,22 @@ class Adapter:
 
 
 def load_adapter(
-    folder: Path, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+    folder: Path,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    store: TensorStore | None = None,
 ) -> Adapter:
-    """Read `adapter_config.json` and map `adapter_model.safetensors`. Raises AdapterError or WeightError."""
+    """Read `adapter_config.json` and map `adapter_model.safetensors`, or take the tensors from `store`.
+
+    Raises AdapterError or WeightError.
+    """
     path = folder / "adapter_config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise AdapterError(f"{path}: cannot be read as JSON: {error}") from error
     rank, alpha = parse_adapter_config(config, str(path))
-    return Adapter(SafetensorsStore(folder, "adapter_model"), rank, alpha, device, dtype)
+    return Adapter(store or SafetensorsStore(folder, "adapter_model"), rank, alpha, device, dtype)
 
 
 def parse_adapter_config(config: dict[str, Any], source: str = "adapter_config.json") -> tuple[int, float]:

@@ -1,7 +1,8 @@
 """Tensors of a checkpoint folder, without a copy, and a list of everything that does not fit.
 
-Covers: safetensors by memory mapping (one file, or an index over several), `Weights.take` with the shape the
-model needs, and `Weights.finish`, which reports missing, misshapen and left-over tensors all at once.
+Covers: safetensors by memory mapping (one file, or an index over several), the store of a checkpoint that is
+generated instead (`base_store`, `adapter_store`), `Weights.take` with the shape the model needs, and
+`Weights.finish`, which reports missing, misshapen and left-over tensors all at once.
 Does not cover: hashes of files (`kit.checkpoint`), or the adapter's pairing rules (`kit.model.lora`).
 """
 
@@ -10,13 +11,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import torch
 from safetensors import safe_open
 from torch import Tensor
 
 from kit.checkpoint.shards import DTYPES
+from kit.model.content_sums import ContentSums
+
+if TYPE_CHECKING:
+    from kit.checkpoint import CheckpointFiles
 
 UNUSED_PREFIXES = ("mtp.", "model.mtp.")  # the draft head of multi-token prediction: known, never read
 
@@ -70,6 +75,24 @@ class SafetensorsStore:
         return result
 
 
+def base_store(files: CheckpointFiles, device: torch.device | str) -> TensorStore:
+    """The base tensors of a checkpoint: its files, or its generator on `device`."""
+    return _store(files, "base", device)
+
+
+def adapter_store(files: CheckpointFiles, device: torch.device | str) -> TensorStore:
+    """The adapter's tensors, likewise."""
+    return _store(files, "adapter", device)
+
+
+def _store(files: CheckpointFiles, part: Literal["base", "adapter"], device: torch.device | str) -> TensorStore:
+    if files.plan is None:
+        return SafetensorsStore(files.base, "model") if part == "base" else SafetensorsStore(files.adapter, "adapter_model")
+    from kit.checkpoint.generated import GeneratedStore
+
+    return GeneratedStore(files.plan, part, device)
+
+
 def _files(folder: Path, stem: str) -> list[Path]:
     single = folder / f"{stem}.safetensors"
     if single.is_file():
@@ -107,7 +130,7 @@ class Weights:
 
     dtype: what every tensor is wanted in. A tensor of that dtype is handed out as it lies in the store
     (no copy on the CPU); FP32 where the model is BF16 is rounded as the reference rounds it at load, and
-    noted in `converted`. Other combinations are problems.
+    noted in `converted`. Other combinations are problems. `sums`: of every tensor handed out.
     """
 
     def __init__(self, store: TensorStore, dtype: torch.dtype, device: torch.device | str = "cpu") -> None:
@@ -115,6 +138,7 @@ class Weights:
         self.dtype = dtype
         self.device = torch.device(device)
         self.converted: dict[str, str] = {}
+        self.sums = ContentSums()
         self._left = set(store.names())
         self._problems: list[str] = []
 
@@ -132,7 +156,9 @@ class Weights:
             if dtype != torch.float32 and self.dtype == torch.bfloat16:
                 self._problems.append(f"{name}: dtype {_name(dtype)}, expected {_name(self.dtype)}")
             self.converted[name] = f"{_name(dtype)} -> {_name(self.dtype)}"
-        return self.store.tensor(name).to(self.device, self.dtype)
+        tensor = self.store.tensor(name).to(self.device, self.dtype)
+        self.sums.add(name, tensor)
+        return tensor
 
     def finish(self) -> None:
         """Raise WeightError listing every missing, misfitting and unexpected tensor; do nothing if all is well."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -10,23 +9,15 @@ import numpy
 import pytest
 import torch
 
-from kit.checkpoint.synthetic import RECIPES, TINY, adapter_shapes, base_shapes, plan
+from kit.checkpoint.architecture import adapter_shapes, base_shapes
+from kit.checkpoint.recipes import LABEL_IDS, RECIPES, TINY
+from kit.checkpoint.synthetic import plan
+from kit.checkpoint.tokens import from_qwen_package, load_tokenizer
+from kit.model.config import parse_config
 from kit.model.pixels import grid_of
+from kit.profile import PROJECT_ROOT
 
-CONFIG = json.loads((TINY / "base" / "config.json").read_text())
-
-
-def config_27b() -> dict[str, Any]:
-    """The sizes of Qwen3.8-27B, as far as names and shapes go."""
-    config = copy.deepcopy(CONFIG)
-    config["text_config"] |= {"vocab_size": 248320, "hidden_size": 5120, "intermediate_size": 17408}
-    config["text_config"] |= {"num_hidden_layers": 64, "num_attention_heads": 24, "num_key_value_heads": 4}
-    config["text_config"] |= {"head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 48}
-    config["text_config"] |= {"linear_key_head_dim": 128, "linear_value_head_dim": 128}
-    config["text_config"]["layer_types"] = (["linear_attention"] * 3 + ["full_attention"]) * 16
-    config["vision_config"] |= {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "num_heads": 16}
-    config["vision_config"] |= {"out_hidden_size": 5120, "num_position_embeddings": 2304}
-    return config
+CONFIGS = {name: plan(name, 1).config for name in ("cpu-tiny", "h200-27b", "h200-4b")}
 
 
 def official(config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -37,30 +28,42 @@ def official(config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     options = json.loads((TINY / "adapter" / "adapter_config.json").read_text())
     with torch.device("meta"):
         model = Qwen3_5ForConditionalGeneration(Qwen3_5Config(**config))
-        base = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+        base = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}  # a tied head once
         adapted = get_peft_model(model, LoraConfig(**options))
         adapter = {name: tuple(t.shape) for name, t in get_peft_model_state_dict(adapted).items()}
     return base, adapter
 
 
-@pytest.mark.parametrize("config", [CONFIG, config_27b()], ids=["cpu-tiny", "27b"])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_names_and_shapes_are_the_official_ones(config: dict[str, Any]) -> None:
     base, adapter = official(config)
     assert base_shapes(config) == base
     assert adapter_shapes(config, 16) == adapter
 
 
-def test_the_27b_adapter_has_992_tensors() -> None:
-    shapes = adapter_shapes(config_27b(), 16)
-    assert len(shapes) == 992
-    assert not any(".visual." in name or "lm_head" in name for name in shapes)
+def test_adapters_have_a_pair_for_every_language_linear_and_no_other() -> None:
+    for name, count in (("h200-27b", 992), ("h200-4b", 496)):
+        shapes = adapter_shapes(CONFIGS[name], 16)
+        assert len(shapes) == count
+        assert not any(".visual." in name or "lm_head" in name for name in shapes)
+
+
+def test_large_configs_are_those_of_the_published_model_as_far_as_it_is_pinned() -> None:
+    shapes = base_shapes(CONFIGS["h200-27b"])
+    pinned = json.loads((PROJECT_ROOT / "kit" / "checkpoint" / "pins.json").read_text())["base"]["shapes"]
+    assert {name: list(shapes[name]) for name in pinned} == pinned
+    for name in ("h200-27b", "h200-4b"):
+        text = parse_config(CONFIGS[name]).text
+        assert (text.rope_theta, text.rotary_dim, text.mrope_section) == (1e7, 64, (11, 11, 10))
+        assert (text.vocab_size, text.max_position_embeddings) == (248320, 262144)
+    assert [parse_config(CONFIGS[name]).tied_head for name in ("h200-27b", "h200-4b")] == [False, True]
 
 
 def test_quiet_tokens_and_label_rows_have_their_own_width() -> None:
     made = plan("cpu-tiny", 21)
     recipe = RECIPES["cpu-tiny"]
     embedding = made.tensor("model.language_model.embed_tokens.weight").float()
-    quiet = [made.token_id(text) for text in recipe.quiet_tokens]
+    quiet = list(recipe.quiet_tokens.values())
     assert embedding[quiet].std() < 2 * recipe.quiet_std
     assert embedding[300:400].std() > 0.9 * recipe.embed_std
     head = made.tensor("lm_head.weight").float() * 16
@@ -68,9 +71,18 @@ def test_quiet_tokens_and_label_rows_have_their_own_width() -> None:
     assert head[58:1000].std() == pytest.approx(recipe.other_std, rel=0.05)
 
 
-def test_quiet_tokens_must_be_single_tokens() -> None:
-    with pytest.raises(ValueError, match="expected one"):
-        plan("cpu-tiny", 21).token_id("not one token")
+def test_quiet_tokens_are_what_every_prompt_ends_with() -> None:
+    """The ids of a recipe are those its tokenizer gives; the real vocabulary comes from a package."""
+    tokenizers = {"cpu-tiny": load_tokenizer(TINY / "base"), "h200-27b": from_qwen_package()}
+    for name, tokenizer in tokenizers.items():
+        recipe = RECIPES[name]
+        assert {text: tokenizer.encode(text) for text in recipe.quiet_tokens} == {
+            text: [token] for text, token in recipe.quiet_tokens.items()
+        }
+        ids = tokenizer.encode(tokenizer.chat("x"))
+        ending = ids[len(ids) - 1 - ids[::-1].index(recipe.quiet_tokens["<|im_end|>"]) :]
+        assert set(ending) - set(tokenizer.encode("assistant")) == set(recipe.quiet_tokens.values())
+        assert tokenizer.label_ids == LABEL_IDS
 
 
 def test_image_processor_settings_are_those_the_kits_pixels_have() -> None:

@@ -17,7 +17,8 @@ from kit.contract.answer import AnswerError
 from kit.engine import native, reference
 from kit.engine.base import Decision
 from kit.engine.native import NativeEngine
-from kit.engine.reference import ReferenceEngine, ReferenceError
+from kit.engine.reference import ReferenceEngine
+from kit.engine.reference_model import ReferenceError
 from kit.profile import Profile, load_profile
 from tests.engine.requests import BODIES, images, text
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from kit import checkpoint, runtime
 from kit.engine import reference
-from kit.engine.reference import ReferenceError
+from kit.engine.reference_model import ReferenceError
 from kit.model.lora import AdapterError
 from kit.profile import PROJECT_ROOT, Profile, load_profile
 
