@@ -70,15 +70,37 @@ class Proofs:
                 decision.elements += elements
                 decision.different += different
         except Exception as error:  # a kernel that cannot run at a shape is not used there, and says so
-            decision.choice, decision.reason = "twin", f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+            decision.choice, decision.reason = "twin", _reason(error)
             return decision, result
         if decision.different:
             decision.choice, decision.reason = "twin", "bits differ"
         return decision, result
 
+    def holds(self, op: str, key: str, check: Callable[[], tuple[int, int]]) -> bool:
+        """Whether a form may be used, for kernels that decide more finely than `guard` does.
+
+        check: runs both forms and returns (elements compared, elements whose bits differ); it is called once a
+        key, and an error in it counts against the kernel. Not to be called while a graph is captured.
+        """
+        decision = self._found.get((op, key))
+        if decision is None:
+            decision = self._found[op, key] = Decision(op, key, "kernel")
+            try:
+                decision.elements, decision.different = check()
+            except Exception as error:
+                decision.choice, decision.reason = "twin", _reason(error)
+            if decision.different:
+                decision.choice, decision.reason = "twin", "bits differ"
+        return decision.choice == "kernel"
+
     def describe(self) -> list[dict[str, Any]]:
         """Every decision, sorted by op and key: plain data for the evidence."""
         return [vars(d) for d in sorted(self._found.values(), key=lambda d: (d.op, d.key))]
+
+
+def _reason(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
 
 
 def compare(ours: Any, theirs: Any) -> tuple[int, int]:
@@ -109,7 +131,7 @@ def fresh_like(args: tuple[Any, ...]) -> tuple[Any, ...]:
     def fresh(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point():
             if id(value) not in seen:
-                seen[id(value)] = _noise(value, len(seen))
+                seen[id(value)] = noise_like(value, len(seen))
             return seen[id(value)]
         if isinstance(value, tuple):
             items = [fresh(item) for item in value]
@@ -121,7 +143,8 @@ def fresh_like(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(fresh(arg) for arg in args)
 
 
-def _noise(tensor: Tensor, number: int) -> Tensor:
+def noise_like(tensor: Tensor, number: int = 0) -> Tensor:
+    """Noise with the layout, mean and deviation of a tensor; another number, other noise."""
     wide = tensor.float()
     mean, std = float(wide.mean()), float(wide.std()) if tensor.numel() > 1 else 1.0
     generator = torch.Generator(tensor.device).manual_seed(FRESH_SEED + number)
