@@ -175,6 +175,17 @@ def record_after(stage: Stage) -> dict[str, Any]:
     return document | {"after": after, "verdict": is_ours_alone(document["before"], after)}
 
 
+def problems_at_start(document: dict[str, Any]) -> list[str]:
+    """What already speaks against the device before anything has run on it."""
+    before = document.get("before")
+    return _findings(before)[0] if before and before["visible"] else []
+
+
+def had_to_itself(document: dict[str, Any]) -> str:
+    """The outcome in words: yes, no or not visible; a CPU is never asked."""
+    return str(document["verdict"]["alone"]) if "verdict" in document else f"{document['kind']}: not asked"
+
+
 def summary(document: dict[str, Any]) -> dict[str, Any]:
     """The facts of device.json worth a line each, newest snapshot last; {"device": "cpu"} for a CPU."""
     if document["kind"] != "cuda":

@@ -230,7 +230,14 @@ def response_of(
 
 
 def profile_toml(
-    *, engines: Sequence[str], passes: int, claim: str, reference: str, policy: str = "lru", remote_url: str = ""
+    *,
+    engines: Sequence[str],
+    passes: int,
+    claim: str,
+    reference: str,
+    policy: str = "lru",
+    remote_url: str = "",
+    device: str = "cpu",
 ) -> str:
     return f"""# A made-up profile for tests.
 format = "kit-profile/1"
@@ -249,7 +256,7 @@ digest = "{"0" * 64}"
 name = "MADE-UP"
 
 [runtime]
-device = "cpu"
+device = "{device}"
 
 [protocol]
 path = "protocol"
@@ -451,6 +458,7 @@ def write_run(
     change: Change | None = None,
     used_temperature: UsedTemperature | None = None,
     requests: Sequence[dict[str, Any]] = REQUESTS,
+    device: str = "cpu",
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
@@ -459,7 +467,9 @@ def write_run(
     """
     path.mkdir(parents=True)
     (path / "profile.toml").write_text(
-        profile_toml(engines=engines, passes=passes, claim=claim, reference=reference, policy=policy)
+        profile_toml(
+            engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device
+        )
     )
     profile = load_profile(path / "profile.toml")
     (path / "profile.json").write_bytes(profile.canonical())

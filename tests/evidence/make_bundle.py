@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kit.campaign import device
 from kit.campaign.bench import performance_from_records
 from kit.campaign.counters import compute_counters
 from kit.campaign.drift import compute_drift
@@ -21,6 +22,7 @@ from kit.evidence import crate, manifest, package, provenance
 from kit.evidence.privacy import Identity
 from kit.evidence.records import sha256_bytes, write_json
 from kit.profile import PROJECT_ROOT, Profile
+from tests.campaign.fake_nvml import FakeNvml
 from tests.campaign.synthetic_run import compact, write_run
 
 NOBODY = Identity({"/home/nobody-here": "~", "/home/nobody-here/project": "."}, "nobody-here", "no-such-host")
@@ -116,6 +118,15 @@ def write_project(root: Path, profile: Profile) -> None:
 # ---------------------------------------------------------------- a whole run
 
 
+def device_document(profile: Profile) -> dict[str, Any]:
+    """device.json: of a CPU, or of a made-up GPU that nobody else was on."""
+    document: dict[str, Any] = {"format": device.FORMAT, "kind": profile.runtime.device}
+    if profile.runtime.device == "cuda":
+        before, after = (device.snapshot(FakeNvml(), ()) | {"taken_utc": f"2026-01-31T1{n}:00:00.000000Z"} for n in (1, 3))
+        document |= {"before": before, "after": after, "verdict": device.is_ours_alone(before, after)}
+    return document
+
+
 def complete(run: Path, root: Path, profile: Profile) -> None:
     """Add everything a finished run has beside its records, before it is sealed."""
     for file in (run / "records").glob("*/worker.jsonl"):
@@ -129,6 +140,7 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
         "settings": SETTINGS,
     }
     write_json(run / "environment.json", environment)
+    write_json(run / "device.json", device_document(profile))
     (run / "source.tar.gz").unlink()
     before = provenance.hash_sources(root)
     write_json(run / "sources.json", provenance.sources_after(run, before, root))
