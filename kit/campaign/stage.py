@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit import runtime
+from kit.campaign import tune
 from kit.campaign.run_folder import Run, RunError, interactive_id, open_run
+from kit.engine import autotune
 from kit.evidence.records import write_atomic, write_json
 from kit.profile import load_profile
 
@@ -36,6 +38,9 @@ ENGINE_STAGES = {
 }
 # Stages about our own native engine: a profile that does not run it has nothing to show there.
 NATIVE_STAGES = ("06_operators", "07_faults")
+# On CUDA this stage chooses the kernels' configurations, and everything that computes runs with them.
+TUNING = "01_preflight"
+BEFORE_TUNING = (TUNING, "02_checkpoint", "04_remote")
 
 # Stage -> the stages whose results it reads (those of them that the profile runs).
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -74,10 +79,15 @@ class Stage:
         return self.run.path
 
     def configure(self) -> dict[str, Any]:
-        """Apply the profile's process settings and import torch (only stages that compute need it)."""
+        """Apply the profile's process settings, import torch, install the run's autotune winners.
+
+        Only stages that compute need it.
+        """
         # Notebooks of the reference import a progress bar that would ask for a widget nobody needs.
         warnings.filterwarnings("ignore", message="IProgress not found")
-        return runtime.configure(self.run.profile)
+        settings = runtime.configure(self.run.profile)
+        autotune.install_recorded()
+        return settings
 
     def read_json(self, name: str) -> Any:
         """A JSON file of the run."""
@@ -126,7 +136,7 @@ def begin(name: str, *, profile: str, run_dir: str = "", rerun: bool = False, **
     a needed stage has not finished, RunError for a changed profile or protocol.
     """
     run = open_run(profile, run_dir or interactive_id_of(profile))
-    os.environ.update(runtime.environment(run.profile))
+    _set_environment(name, run)
     if name not in stages_of(run.profile):
         engine = ENGINE_STAGES.get(name, "native")
         raise StageMissingError(f"profile {run.profile.name} does not run {name}: it has no engine {engine!r}")
@@ -148,7 +158,18 @@ def interactive_id_of(profile_path: str) -> str:
 def needed_stages(name: str, run: Run) -> list[str]:
     """What a stage needs, less what this profile does not run."""
     runs = stages_of(run.profile)
-    return [need for need in NEEDS[name] if need in runs]
+    needs = list(NEEDS[name])
+    if run.profile.runtime.device == "cuda" and name not in BEFORE_TUNING:
+        needs = [TUNING, *(need for need in needs if need != TUNING)]
+    return [need for need in needs if need in runs]
+
+
+def _set_environment(name: str, run: Run) -> None:
+    """Variables of this process and of those it starts. The tuning stage decides for itself what to install."""
+    os.environ.pop(autotune.VARIABLE, None)
+    os.environ.update(runtime.environment(run.profile) | tune.run_environment(run))
+    if name == TUNING:
+        os.environ.pop(autotune.VARIABLE, None)
 
 
 def stages_of(profile: Profile) -> tuple[str, ...]:

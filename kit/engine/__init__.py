@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, cast
 
+from kit.engine import autotune
+
 if TYPE_CHECKING:
     from kit.engine.base import Engine
     from kit.profile import Profile
@@ -13,7 +15,8 @@ MODULES = {name: f"kit.engine.{name}" for name in ("reference", "native", "graph
 
 
 def load(name: str, profile: Profile) -> Engine:
-    """Load an engine. Raises ValueError for a name that is not one of MODULES."""
+    """Load an engine, with the run's autotune winners installed. Raises ValueError for an unknown name."""
     if name not in MODULES:
         raise ValueError(f"unknown engine {name!r}: expected one of {', '.join(MODULES)}")
+    autotune.install_recorded()
     return cast("Engine", importlib.import_module(MODULES[name]).load(profile))

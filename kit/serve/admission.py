@@ -16,10 +16,11 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kit.contract.answer import response_bytes
 from kit.contract.errors import ContractError
+from kit.engine import autotune
 from kit.serve.lane import Lane
 from kit.serve.recorder import CLIENT_LEFT, Line, Recorder, post_line
 from kit.serve.replies import Reply, refusal, unavailable
@@ -75,6 +76,7 @@ class Admission:
         self._retiring = threading.Lock()
         self._dropped = False
         self._counters: Counters = {}
+        self._autotune: dict[str, Any] = {}
 
     def submit(self, job: Job) -> Future[Reply]:
         """Queue a request. Cancelling the future removes it unless its execution has begun."""
@@ -101,7 +103,7 @@ class Admission:
         self._preparation.close()
         self._device.submit(self._drop_engine).result()
         self._device.close()
-        self._recorder.write({"kind": "closed", "counters": self._counters})
+        self._recorder.write({"kind": "closed", "counters": self._counters, "autotune": self._autotune})
         self._recorder.close()
 
     # ------------------------------------------------------------ preparation thread
@@ -168,12 +170,13 @@ class Admission:
         return reply
 
     def _drop_engine(self) -> None:
-        """Note the counters and free the engine, once; a broken engine may fail at both."""
+        """Note counters and kernels, and free the engine, once; a broken engine may fail at all three."""
         if self._dropped:
             return
         self._dropped = True
         try:
             self._counters = self._engine.counters()
+            self._autotune = autotune.report()  # again, as requests may have tuned what the warm-ups did not
             self._engine.close()
         except Exception:
             log.exception("the engine could not be closed in order")
