@@ -18,6 +18,7 @@ from torch import Tensor
 from kit import checkpoint
 from kit.checkpoint.tokens import load_tokenizer
 from kit.contract.answer import answer
+from kit.engine import autotune
 from kit.engine.base import Counters, Decision, Event, Grid, Prepared, PreparedQuestion, QuestionResult
 from kit.engine.prepare import Preparer
 from kit.kernels import Ops, select
@@ -181,6 +182,7 @@ class NativeEngine:
             "label_head": self.head.describe(),
             "adapter": self._adapter,
             "converted_tensors": self._converted,
+            "autotune": autotune.report(),
             "versions": {"torch": torch.__version__},
         }
 

@@ -26,6 +26,7 @@ from kit import checkpoint, runtime
 from kit.checkpoint.tokens import load_tokenizer
 from kit.contract.answer import answer
 from kit.contract.prompt import SYSTEM, user_message
+from kit.engine import autotune
 from kit.engine.base import Counters, Decision, Event, Prepared, PreparedQuestion, QuestionResult
 from kit.engine.prepare import Preparer
 from kit.engine.reference_model import ReferenceError, load_official
@@ -173,6 +174,7 @@ class ReferenceEngine:
             "base_dtypes": _dtypes(self.model, adapter=False),
             "keys": self._keys,
             "load_warnings": self._warnings,
+            "autotune": autotune.report(),
             "versions": _versions(),
         }
 
