@@ -126,7 +126,16 @@ def select(numerics: str, device: torch.device | str) -> Ops:
     if importlib.util.find_spec("triton") is None:
         return packages
     proofs = Proofs()
-    return dataclasses.replace(packages, proofs=proofs, **_vision_kernels(proofs))
+    return dataclasses.replace(
+        packages, proofs=proofs, project=_fused_projections(proofs), **_vision_kernels(proofs)
+    )
+
+
+def _fused_projections(proofs: Proofs) -> Callable[[Tensor, Sequence[Projection]], tuple[Tensor, ...]]:
+    """Decides for itself, more finely than a guard would."""
+    from kit.kernels.fused_projections import FusedProjections
+
+    return FusedProjections(proofs)
 
 
 def _vision_kernels(proofs: Proofs) -> dict[str, Any]:

@@ -1,0 +1,157 @@
+"""Groups of adapted projections on a GPU: bits of the plain form at the published widths, eager and captured.
+
+Covers: every group of the 27B and 4B layouts over prompt lengths from 1 to 2,282, with and without branches,
+changed inputs through one graph, repeats, poisoned memory, and what the decisions rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+if not torch.cuda.is_available():
+    pytest.skip("no CUDA device: the products are cuBLAS's", allow_module_level=True)
+
+from kit.campaign.operator_trace import PoisonedAllocations
+from kit.engine.cuda_graph import CudaGraphs
+from kit.kernels import Projection
+from kit.kernels.fused_projections import ONE_LINE, Branches, FusedProjections
+from kit.kernels.projections import add_delta, project
+from kit.kernels.projections_kernel import Member, Tile, combine
+from kit.kernels.proof import Proofs, compare
+
+DEVICE = torch.device("cuda")
+TOKENS = (1, 2, 3, 63, 98, 171, 278, 392, 475, 1024, 2282)
+GROUPS = {  # inner width, rows of each projection
+    "delta in": (5120, (10240, 6144, 48, 48)),
+    "delta out": (6144, (5120,)),
+    "attention in": (5120, (12288, 1024, 1024)),
+    "mlp in": (5120, (17408, 17408)),
+    "mlp out": (17408, (5120,)),
+    "4b delta in": (2560, (8192, 4096, 32, 32)),
+    "4b mlp out": (9216, (2560,)),
+}
+BRANCHES = {
+    "one line": ONE_LINE,
+    "adapter": Branches(True, 0),
+    "narrow": Branches(True, 1024),
+    "all": Branches(True, 10**6),
+}
+
+
+@pytest.fixture(autouse=True)
+def inference() -> Iterator[None]:
+    with torch.inference_mode():
+        yield
+    torch.cuda.synchronize()
+
+
+def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
+    generator = torch.Generator(DEVICE).manual_seed(seed)
+    return torch.randn(*shape, generator=generator, device=DEVICE) * scale
+
+
+def inputs(tokens: int, inner: int, seed: int) -> Tensor:
+    return random(tokens, inner, seed=1000 + seed).bfloat16()
+
+
+def members(inner: int, widths: Sequence[int]) -> tuple[Projection, ...]:
+    return tuple(
+        Projection(
+            random(width, inner, seed=i, scale=inner**-0.5).bfloat16(),
+            random(16, inner, seed=10 + i, scale=inner**-0.5),
+            random(width, 16, seed=20 + i, scale=0.25),
+            2.0,
+        )
+        for i, width in enumerate(widths)
+    )
+
+
+def equal(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
+    elements, different = compare(tuple(ours), tuple(theirs))
+    return elements > 0 and different == 0 and all(tensor.is_contiguous() for tensor in ours)
+
+
+@pytest.fixture(scope="module", params=list(GROUPS))
+def group(request: pytest.FixtureRequest) -> tuple[int, tuple[Projection, ...]]:
+    inner, widths = GROUPS[request.param]
+    return inner, members(inner, widths)
+
+
+def test_eager_bits(group: tuple[int, tuple[Projection, ...]]) -> None:
+    inner, projections = group
+    op = FusedProjections(Proofs())
+    for tokens in TOKENS:
+        for seed in (0, 1, 2):
+            x = inputs(tokens, inner, seed)
+            with PoisonedAllocations():  # type: ignore[no-untyped-call]
+                ours = op(x, projections)
+            assert equal(ours, project(x, projections)), (tokens, seed)
+
+
+@pytest.mark.parametrize("branches", list(BRANCHES))
+def test_captured_bits_with_changed_inputs_and_repeats(
+    group: tuple[int, tuple[Projection, ...]], branches: str
+) -> None:
+    """The forward of the recording runs two groups, the second on the first's result, so that branches meet."""
+    inner, projections = group
+    back = members(projections[0].weight.shape[0], (inner,))
+    op, backend = FusedProjections(Proofs(), BRANCHES[branches]), CudaGraphs(DEVICE)
+    for tokens in (1, 63, 98, 392, 1024):
+        x = inputs(tokens, inner, 0).clone()
+
+        def forward(run: Callable[..., tuple[Tensor, ...]] = op, x: Tensor = x) -> Tensor:
+            outs = run(x, projections)
+            (again,) = run(outs[0] * 0.1, back)
+            return torch.cat((*outs, *run(again, projections)), dim=1)
+
+        forward()
+        recording = backend.record(forward)
+        for repeat in range(20):
+            x.copy_(inputs(tokens, inner, repeat % 3))
+            assert equal([recording.replay()], [forward(project)]), (tokens, repeat)
+        recording.close()
+    backend.close()
+
+
+def test_the_decisions_are_kept_and_most_are_kernels() -> None:
+    proofs = Proofs()
+    op = FusedProjections(proofs)
+    inner, widths = GROUPS["delta in"]
+    projections = members(inner, widths)
+    for tokens in (98, 392):
+        op(inputs(tokens, inner, 0), projections)
+    found = {(d["op"], d["key"]): d for d in proofs.describe()}
+    for tokens in (98, 392):
+        assert found["project", f"{tokens}x5120 10240+6144+48+48"]["choice"] == "kernel"
+        for width in (10240, 6144):
+            decision = found["project.expand", f"{tokens}x{width}"]
+            assert (decision["choice"], decision["different"]) == ("kernel", 0)
+            assert decision["elements"] == 3 * tokens * width
+
+
+@pytest.mark.parametrize(
+    "tile", [Tile(8, 128, 1, 4), Tile(16, 128, 1, 4), Tile(32, 128, 4, 4), Tile(32, 256, 2, 8)]
+)
+def test_given_deltas_are_added_as_torch_adds_them(tile: Tile) -> None:
+    low = random(171, 16)
+    up = {width: random(width, 16, seed=width) for width in (48, 1024, 5120)}
+    base = {width: random(171, width, seed=width + 1).bfloat16() for width in up}
+    for scale in (2.0, 0.3):
+        outs = {width: base[width].clone() for width in up}
+        combine([Member(outs[width], low @ up[width].t(), None, scale) for width in up], tile)
+        assert equal(list(outs.values()), [add_delta(base[width], low, up[width], scale) for width in up])
+
+
+def test_an_unproven_shape_in_a_capture_is_the_plain_form() -> None:
+    inner, widths = GROUPS["delta out"]
+    projections, x = members(inner, widths), inputs(100, inner, 0)
+    op, graph = FusedProjections(Proofs()), torch.cuda.CUDAGraph()
+    expected = project(x, projections)
+    with torch.cuda.graph(graph):
+        (out,) = op(x, projections)
+    graph.replay()
+    assert equal([out], expected)
