@@ -116,18 +116,12 @@ def select(numerics: str, device: torch.device | str) -> Ops:
     """
     if numerics != "exact":
         raise ValueError(f"numerics {numerics!r} is not implemented: expected 'exact'")
-    if torch.device(device).type != "cuda":
-        return PLAIN
-    packages = dataclasses.replace(
-        PLAIN,
-        delta_rule=delta_rule.from_package() or PLAIN.delta_rule,
-        causal_conv=causal_conv.from_package() or PLAIN.causal_conv,
-    )
-    if importlib.util.find_spec("triton") is None:
-        return packages
+    plain = without_kernels(device)
+    if torch.device(device).type != "cuda" or importlib.util.find_spec("triton") is None:
+        return plain
     proofs = Proofs()
     return dataclasses.replace(
-        packages, proofs=proofs, project=_fused_projections(proofs), **_vision_kernels(proofs)
+        plain, proofs=proofs, project=_fused_projections(proofs), **_vision_kernels(proofs)
     )
 
 
@@ -136,6 +130,17 @@ def _fused_projections(proofs: Proofs) -> Callable[[Tensor, Sequence[Projection]
     from kit.kernels.fused_projections import FusedProjections
 
     return FusedProjections(proofs)
+
+
+def without_kernels(device: torch.device | str) -> Ops:
+    """The table without kernels of the kit: plain torch, and on CUDA the packages that the reference runs too."""
+    if torch.device(device).type != "cuda":
+        return PLAIN
+    return dataclasses.replace(
+        PLAIN,
+        delta_rule=delta_rule.from_package() or PLAIN.delta_rule,
+        causal_conv=causal_conv.from_package() or PLAIN.causal_conv,
+    )
 
 
 def _vision_kernels(proofs: Proofs) -> dict[str, Any]:
