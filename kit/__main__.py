@@ -175,9 +175,24 @@ def checkpoint(
 
 
 @app.command()
+def signal(profile: ProfileArgument) -> None:
+    """Measure how far inputs move the reference's rows and logits, and how far rounding alone does."""
+    from kit import runtime
+    from kit.campaign.protocol import load_protocol
+    from kit.campaign.signal import measure_signal
+    from kit.engine import reference
+    from kit.profile import load_profile
+
+    settings = load_profile(profile)
+    runtime.configure(settings)
+    engine = reference.load(settings)
+    emit(measure_signal(engine, load_protocol(settings.protocol_path(), settings.protocol.sha256)))
+
+
+@app.command()
 def bench(
     profile: ProfileArgument,
-    repeats: Annotated[int, typer.Option(help="Timed rounds over the protocol, after one warm-up round.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Timed rounds over the protocol, after one warm-up round.")] = 3,
     engine: Annotated[list[EngineName] | None, typer.Option(help="Engines; default: the profile's.")] = None,
 ) -> None:
     """Measure the engines side by side on the protocol. The last line of output is JSON."""

@@ -9,7 +9,7 @@ import pytest
 from kit.profile import PROJECT_ROOT
 
 PROFILE = "params/cpu-tiny.toml"
-COMMANDS = ("run", "serve", "frontend", "decide", "prepare", "audit", "checkpoint", "bench")
+COMMANDS = ("run", "serve", "frontend", "decide", "prepare", "audit", "checkpoint", "signal", "bench")
 REQUEST = {
     "state": {"ticket": "The export button does nothing since noon."},
     "questions": {
@@ -86,6 +86,8 @@ def test_decide_answers_from_a_file_and_from_standard_input(request_file):
         (("decide", PROFILE, "no-such-request.json"), "no-such-request.json"),
         (("run", PROFILE, "--id", "../outside"), "run id"),
         (("run", PROFILE, "--resume", "--id", "never-started"), "never-started"),
+        (("bench", PROFILE, "--repeats", "0"), "--repeats"),
+        (("bench", PROFILE, "--repeats", "-1"), "--repeats"),
     ],
 )
 def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(arguments, said):

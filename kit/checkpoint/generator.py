@@ -10,8 +10,8 @@ thread count or the torch version.
     n = (h mod 2^16) + floor(h / 2^16) - 65535                    triangular, |n| <= 65535, mean 0
     value = float32(n + offset) * scale                           scale a float32, then cast to the dtype
 
-A row may carry an echo of another tensor's row: its n is then n + share * n', with n' of the other row's
-elements, still an integer below 2^24 and hence exact before the one multiplication.
+A row may carry an echo of another tensor's row: its n is then 64 n + share n', with n' of the other row's
+elements and a scale 64 times smaller, still an integer below 2^24 and hence exact before the one product.
 
 `mix` is the 32-bit xorshift-multiply hash with shifts 16, 15, 15 and multipliers 0x21F0AAAD, 0x735A2D97 found
 by the hash-prospector project. Both multipliers are below 2^31, so a product of 32-bit values fits in a
@@ -31,12 +31,13 @@ import torch
 BITS32 = 0xFFFFFFFF
 HALF_RANGE = 65535
 STD_OF_N = math.sqrt((65536**2 - 1) / 6)  # of n above, the sum of two uniform 16-bit integers
+ECHO_UNIT = 64  # how finely the share of an echo is chosen
 CHUNK = 1 << 24  # elements made at once: 128 MiB of int64 lanes
 
 
 @dataclass(frozen=True)
 class Echo:
-    """Elements start.. of tensor `name`, `share` times as wide as the values they are added to."""
+    """Elements start.. of tensor `name`, `share` / 64 times as wide as the values they are added to."""
 
     name: str
     start: int
@@ -58,15 +59,16 @@ class Fill:
     @property
     def scale(self) -> float:
         """The multiplier, exactly representable in float32."""
-        return float(struct.unpack("<f", struct.pack("<f", self.std / STD_OF_N))[0])
+        scale = self.std / STD_OF_N / (ECHO_UNIT if self.echo else 1)
+        return float(struct.unpack("<f", struct.pack("<f", scale))[0])
 
     @property
     def offset(self) -> int:
         """Added to n; |n + offset| stays below 2^24, hence exact in float32."""
         offset = round(self.mean / self.scale)
-        share = abs(self.echo.share) if self.echo else 0
-        if abs(offset) + (1 + share) * HALF_RANGE >= 1 << 24:
-            raise ValueError(f"mean {self.mean} is more than 255 half ranges away at std {self.std}, echo {share}")
+        ranges = ECHO_UNIT + abs(self.echo.share) if self.echo else 1
+        if abs(offset) + ranges * HALF_RANGE >= 1 << 24:
+            raise ValueError(f"{self}: mean and echo are more than 255 half ranges away")
         return offset
 
 
@@ -108,6 +110,7 @@ def fill(out: torch.Tensor, seed: int, name: str, how: Fill, start: int = 0) -> 
         high = min(low + CHUNK, flat.numel())
         n = integers(seed, name, start + low, start + high, out.device)
         if echo := how.echo:
+            n.mul_(ECHO_UNIT)
             n += integers(seed, echo.name, echo.start + low, echo.start + high, out.device).mul_(echo.share)
         # int64 -> float32 is exact here, so this product is the only rounding before the dtype's own.
         flat[low:high] = n.add_(offset).to(torch.float32).mul_(scale).to(out.dtype)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kit.checkpoint.architecture import EMBEDDING, HEAD, Shape
-from kit.checkpoint.generator import Echo, Fill
+from kit.checkpoint.generator import ECHO_UNIT, Echo, Fill
 
 HERE = Path(__file__).resolve().parent
 TINY = HERE / "tiny"
@@ -35,8 +35,8 @@ class Recipe:
     prompt ends with: below sqrt(rms_norm_eps), so that the last position reads its context and not itself.
     anchor_std: of the row of the very last token, `anchor`, where that is another; what it leaves in the
     final row is the same for every prompt. label_std: of the head's rows of the 32 labels, times
-    1/sqrt(hidden); label_echo: how often their own values the label rows contain the anchor's row, which
-    lifts all label logits by about the same amount. Other rows of the head get other_std. lora_b: of B times
+    1/sqrt(hidden); label_echo: how much of the anchor's row the label rows contain, against their own values
+    (in steps of 1/64), which lifts all label logits by about the same amount. Other rows of the head get other_std. lora_b: of B times
     1/sqrt(rank), relative to the base output.
     """
 
@@ -52,7 +52,7 @@ class Recipe:
     lora_b: float
     anchor: str = ""
     anchor_std: float = 0.0
-    label_echo: int = 0
+    label_echo: float = 0.0
     package_tokenizer: bool = False
     files: bool = True
     shards: int = field(default=2)
@@ -91,10 +91,10 @@ RECIPES |= {
         quiet_tokens=QWEN_QUIET,
         label_std=2.0,
         other_std=1.0,
-        lora_b=0.15,
+        lora_b=0.1,
         anchor="\n\n",
-        anchor_std=0.2,
-        label_echo=5,
+        anchor_std=0.1,
+        label_echo=0.4,
         package_tokenizer=True,
         files=False,
     )
@@ -148,6 +148,7 @@ def row_fills(name: str, shape: Shape, recipe: Recipe, *, tied: bool) -> dict[in
     if name == (EMBEDDING if tied else HEAD):
         echo = None
         if recipe.label_echo:
-            echo = Echo(EMBEDDING, recipe.quiet_tokens[recipe.anchor] * shape[1], recipe.label_echo)
+            share = round(recipe.label_echo * ECHO_UNIT)
+            echo = Echo(EMBEDDING, recipe.quiet_tokens[recipe.anchor] * shape[1], share)
         fills |= {row: Fill(recipe.label_std / math.sqrt(shape[1]), echo=echo) for row in LABEL_IDS}
     return fills

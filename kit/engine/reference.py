@@ -105,22 +105,35 @@ class ReferenceEngine:
             pixels, grids = processed["pixel_values"], processed["image_grid_thw"]
         return {"pixel_values": pixels.to(self.device), "image_grid_thw": grids.to(self.device)}
 
-    def _question(
-        self, prepared: Prepared, item: PreparedQuestion, images: dict[str, Tensor]
-    ) -> QuestionResult:
-        ids = self._own_ids(prepared, item)
-        input_ids = torch.tensor([ids], device=self.device)
+    def inputs(
+        self, prepared: Prepared, item: PreparedQuestion, images: dict[str, Tensor] | None = None
+    ) -> dict[str, Tensor]:
+        """What the model is called with for one question: batch 1, on the device. `images`: made anew if not given."""
+        images = self._images(prepared) if images is None else images
+        input_ids = torch.tensor([self._own_ids(prepared, item)], device=self.device)
         inputs = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids), **images}
         if images:
             inputs["mm_token_type_ids"] = (input_ids == self.preparer.tokenizer.image_token_id).int()
+        return inputs
+
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """One call of the model: (logits of the last position [batch, vocabulary], final-norm rows [batch, hidden])."""
         output = self.model(**inputs, use_cache=False, logits_to_keep=1)
-        labels = torch.tensor(item.label_ids, device=self.device)
-        logits = output.logits[0, -1].index_select(0, labels).float().tolist()
-        if self._hidden is None:
+        rows, self._hidden = self._hidden, None
+        if rows is None:
             raise ReferenceError("the final norm did not run: the hook saw no hidden row")
-        row = self._hidden.contiguous().view(torch.uint8).cpu().numpy().tobytes()
-        self._hidden = None
-        return QuestionResult(item.question.id, tuple(logits), row, len(ids), Event())
+        return output.logits[:, -1], rows
+
+    def _question(
+        self, prepared: Prepared, item: PreparedQuestion, images: dict[str, Tensor]
+    ) -> QuestionResult:
+        inputs = self.inputs(prepared, item, images)
+        every, rows = self.forward(inputs)
+        labels = torch.tensor(item.label_ids, device=self.device)
+        logits = every[0].index_select(0, labels).float().tolist()
+        row = rows.contiguous().view(torch.uint8).cpu().numpy().tobytes()
+        tokens = inputs["input_ids"].shape[1]
+        return QuestionResult(item.question.id, tuple(logits), row, tokens, Event())
 
     def _own_ids(self, prepared: Prepared, item: PreparedQuestion) -> list[int]:
         """Ids from the reference's template and tokenizer. Raises ReferenceError where the kit's differ."""

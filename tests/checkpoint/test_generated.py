@@ -43,7 +43,7 @@ def test_profiles_pin_the_recipe_and_the_folder_holds_no_tensor(path: str, cache
 
 @pytest.mark.parametrize(
     "change",
-    [{"seed": 28}, {"label_std": 2.5}, {"later_gain": 0.011}, {"label_echo": 6}, {"anchor_std": 0.21}, {"quiet_std": 2e-4}],
+    [{"seed": 28}, {"label_std": 2.5}, {"later_gain": 0.011}, {"label_echo": 0.5}, {"anchor_std": 0.21}, {"quiet_std": 2e-4}],
 )
 def test_every_choice_of_the_recipe_is_in_the_digest(change: dict[str, float], cache: Path) -> None:
     profile = load_profile(PROFILES[0])
@@ -121,7 +121,7 @@ class TestStores:
     def test_rows_alone_have_the_bits_of_the_whole(self) -> None:
         """Also where a row has a width of its own, and where it echoes another tensor's row."""
         plan = synthetic.plan("cpu-tiny", 21)
-        recipe = dataclasses.replace(plan.recipe, anchor="\n\n", anchor_std=0.2, label_echo=5)
+        recipe = dataclasses.replace(plan.recipe, anchor="\n\n", anchor_std=0.2, label_echo=0.5)
         plan = dataclasses.replace(plan, recipe=recipe)
         for name in ("lm_head.weight", "model.language_model.embed_tokens.weight"):
             rows = [0, 15, 32, 57, 58, 279, 4056, 4095]
