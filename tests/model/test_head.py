@@ -29,14 +29,49 @@ def test_logits_are_the_full_products_at_the_labels(weight: torch.Tensor) -> Non
     assert head.describe()["trials"][-1]["different"] == 0
 
 
-def test_on_a_cpu_the_label_rows_are_enough(weight: torch.Tensor) -> None:
+def precise(x: torch.Tensor, w: torch.Tensor, error: float = 0.0) -> torch.Tensor:
+    """A product rounded once, as if no sum before it had been rounded, or by a relative `error` beside it."""
+    exact = x.double() @ w.double().t()
+    return (exact + error * x.double().norm() * w.double().norm(dim=1)).to(x.dtype)
+
+
+def test_where_the_shape_changes_nothing_the_label_rows_are_enough(
+    weight: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head_module.F, "linear", precise)
     head = LabelHead(weight, IDS)
     head.choose(rows(20))
     assert head.describe() == {
         "rows": 32,
         "of": 3000,
-        "trials": [{"rows": 32, "compared": 640, "different": 0}],
+        "trials": [{"rows": 32, "compared": 1280, "cancelling": 640, "different": 0}],
     }
+
+
+def test_cancelling_rows_show_an_order_of_sums_that_rounding_hides(
+    weight: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few rows err by half an FP32 step: hardly a BF16 logit changes, but the rung is not taken."""
+
+    def shape_dependent(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return precise(x, w, 3e-8 if w.shape[0] < 256 else 0.0)
+
+    labels = weight[list(IDS)]
+    plain, cancelling = rows(20), head_module.cancelled(rows(20), labels)
+    assert cancelling.dtype == plain.dtype
+    assert precise(cancelling, labels).float().std() < precise(plain, labels).float().std() / 200
+    assert (shape_dependent(plain, labels) != precise(plain, labels)).sum() <= 2
+    assert (shape_dependent(cancelling, labels) != precise(cancelling, labels)).sum() > 20
+    monkeypatch.setattr(head_module.F, "linear", shape_dependent)
+    head = LabelHead(weight, IDS)
+    head.choose(plain)
+    assert [(trial.rows, trial.different > 0) for trial in head.trials] == [(32, True), (256, False)]
+
+
+def test_labels_that_are_alike_can_be_cancelled(weight: torch.Tensor) -> None:
+    alike = weight[[40, 40, 41]]
+    assert (rows(4).float() @ alike.float().t()).abs().max() > 1
+    assert (head_module.cancelled(rows(4), alike).float() @ alike.float().t()).abs().max() < 0.1
 
 
 @pytest.mark.parametrize(
