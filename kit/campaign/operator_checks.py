@@ -1,25 +1,26 @@
-"""One check an op: the reference's recorded inputs through the op, its recorded output beside it.
+"""The bench on which ops are checked: the reference's recorded inputs in, its recorded output beside ours.
 
-Covers: the first language layer of each kind, the first vision block, what surrounds them, the rotary tables and the label head.
-Does not cover: which sizes are run (`kit.campaign.operators`) or how inputs are recorded (`kit.campaign.operator_trace`).
+Covers: the state all checks share, the label head and the finite scan. The language model's ops are in
+`kit.campaign.operator_language`, the vision tower's in `kit.campaign.operator_vision`.
+Does not cover: which sizes are run (`kit.campaign.operators`), how inputs are recorded
+(`kit.campaign.operator_trace`) or in how many ways an op is run (`kit.campaign.operator_trial`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from kit.campaign.operator_trace import Call, PoisonedAllocations, difference, traced, unbatched
-from kit.kernels import Projection, select
+from kit.campaign.operator_language import check_language
+from kit.campaign.operator_trial import Form, Trials
+from kit.campaign.operator_vision import check_vision
+from kit.kernels import Ops, select
 from kit.model.config import ModelConfig, parse_config
 from kit.model.head import LabelHead
-from kit.model.rope import TextRotary
-from kit.model.vision import EPS as VISION_EPS
-from kit.model.vision import vision_tables
 
 if TYPE_CHECKING:
     from kit.engine.base import Grid
@@ -42,232 +43,37 @@ class OperatorChecks:
         self.label_ids = engine.preparer.tokenizer.label_ids
         self.random = torch.Generator().manual_seed(SEED)
         self.checks: list[dict[str, Any]] = []
+        self._trials = Trials(self.ops, self.device)
 
-    def check(self, op: str, against: str, ours: Callable[[], Any], theirs: Any) -> None:
-        """Run `ours` on poisoned allocations and count the elements that differ from `theirs`."""
-        with PoisonedAllocations():  # type: ignore[no-untyped-call]
-            result = ours()
-        pairs = list(zip(_tensors(result), _tensors(theirs), strict=True))
-        self.checks.append(difference(op, against, pairs))
+    def check(
+        self,
+        op: str,
+        against: str,
+        form: Form,
+        inputs: Sequence[Tensor],
+        expected: Any,
+        variant: str = "recorded",
+        capture: bool = True,
+    ) -> None:
+        """Run `form(op table, *inputs)` in every way and note what differs from `expected`.
 
-    # The language model: first layer of each kind.
+        variant says how the inputs differ from those the reference was seen with; capture=False is for what
+        never runs inside a graph.
+        """
+        line = self._trials.run(op, against, form, inputs, expected, capture)
+        self.checks.append({"op": op, "variant": variant, **line})
 
     def language(self, count: int) -> None:
-        """One text forward of `count` random tokens."""
-        text = self.base.model.language_model
-        kinds = self.config.text.layer_types
-        delta = text.layers[kinds.index("linear_attention")] if "linear_attention" in kinds else None
-        full = text.layers[kinds.index("full_attention")] if "full_attention" in kinds else None
+        """Every op of the language model on one text forward of `count` random tokens."""
         ids = torch.randint(0, self.config.text.vocab_size, (1, count), generator=self.random)
-        watched = {"rotary": text.rotary_emb, "norm": text.norm}
-        for prefix, layer in (("delta", delta), ("full", full)):
-            if layer is not None:
-                watched |= {f"{prefix}.{name}": module for name, module in layer.named_modules() if name}
-        with traced(watched) as calls:
-            self.base.model(input_ids=ids.to(self.device), use_cache=False)
-        self._rotary(calls["rotary"], count)
-        self._plain_norm(calls["norm"], text.norm)
-        if delta is not None:
-            self._layer("delta", delta, calls)
-            self._delta(delta.linear_attn, calls)
-        if full is not None:
-            self._layer("full", full, calls)
-            self._full(full.self_attn, calls)
-
-    def _rotary(self, call: Call, count: int) -> None:
-        tables = TextRotary(self.config.text, self.dtype, self.device)
-        positions = torch.arange(count, device=self.device).expand(3, -1)
-        self.check(
-            "text_rotary", call.name, lambda: tables.tables(positions), [unbatched(x) for x in call.output]
-        )
-
-    def _plain_norm(self, call: Call, module: Any) -> None:
-        self.check(
-            "rms_norm",
-            call.name,
-            lambda: self.ops.rms_norm(call.input(), module.weight, module.eps),
-            call.result(),
-        )
-
-    def _layer(self, prefix: str, layer: Any, calls: dict[str, Call]) -> None:
-        """Norms, every projection, the residual adds and the MLP of one layer."""
-        for name, module in layer.named_modules():
-            if hasattr(module, "lora_A"):
-                self._projection(calls[f"{prefix}.{name}"], module)
-        self._plain_norm(calls[f"{prefix}.input_layernorm"], layer.input_layernorm)
-        before, mixed = calls[f"{prefix}.input_layernorm"], calls[f"{prefix}.{_mixer(layer)}"]
-        after, norm = calls[f"{prefix}.post_attention_layernorm"], layer.post_attention_layernorm
-        self.check(
-            "add_rms_norm",
-            after.name,
-            lambda: self.ops.add_rms_norm(before.input(), mixed.result(), norm.weight, norm.eps),
-            [after.input(), after.result()],
-        )
-        gate, up = calls[f"{prefix}.mlp.gate_proj"].result(), calls[f"{prefix}.mlp.up_proj"].result()
-        down = calls[f"{prefix}.mlp.down_proj"]
-        self.check("silu_mul", calls[f"{prefix}.mlp"].name, lambda: self.ops.silu_mul(gate, up), down.input())
-
-    def _projection(self, call: Call, module: Any) -> None:
-        x, (name,) = call.input(), module.active_adapters
-        down, up = module.lora_A[name].weight, module.lora_B[name].weight
-        scale = float(module.scaling[name])
-        weight = module.base_layer.weight
-        self.check(
-            "project",
-            call.name,
-            lambda: self.ops.project(x, (Projection(weight, down, up, scale),)),
-            [call.result()],
-        )
-        self.check(
-            "linear",
-            "torch.nn.Linear",
-            lambda: self.ops.linear(x, weight, None),
-            unbatched(module.base_layer(call.args[0])),
-        )
-
-    def _delta(self, module: Any, calls: dict[str, Call]) -> None:
-        """Convolution, gates, scan and gated norm of a delta rule mixer."""
-        conv, scan = calls["causal_conv1d_fn"], calls["torch_chunk_gated_delta_rule"]
-        mixed = calls["delta.linear_attn.in_proj_qkv"].result()
-        self.check(
-            "causal_conv",
-            conv.name,
-            lambda: self.ops.causal_conv(mixed, module.conv1d.weight),
-            unbatched(conv.output).t(),
-        )
-        a, b = (calls[f"delta.linear_attn.in_proj_{name}"].result() for name in "ab")
-        self.check(
-            "delta_gates",
-            calls["delta.linear_attn"].name,
-            lambda: self.ops.delta_gates(a, b, module.A_log, module.dt_bias),
-            [unbatched(scan.kwargs[name]) for name in ("g", "beta")],
-        )
-        # The reference repeats key heads before the call; every group-th of them is the original again.
-        group = module.num_v_heads // module.num_k_heads
-        q, k, v = scan.args[0][0, :, ::group], scan.args[1][0, :, ::group], scan.args[2][0]
-        g, beta = scan.kwargs["g"][0], scan.kwargs["beta"][0]
-        self.check("delta_rule", scan.name, lambda: self.ops.delta_rule(q, k, v, g, beta), scan.output[0][0])
-        norm = calls["delta.linear_attn.norm"]
-        self.check(
-            "gated_rms_norm",
-            norm.name,
-            lambda: self.ops.gated_rms_norm(
-                norm.args[0], norm.args[1], module.norm.weight, module.norm.variance_epsilon
-            ),
-            norm.output,
-        )
-
-    def _full(self, module: Any, calls: dict[str, Call]) -> None:
-        """Norms, rotary embedding, attention and output gate of a full attention mixer."""
-        from transformers.integrations.sdpa_attention import sdpa_attention_forward
-
-        q_gate, k, v = (calls[f"full.self_attn.{name}_proj"].result() for name in "qkv")
-        rotary, out = calls["apply_rotary_pos_emb"], calls["full.self_attn.o_proj"]
-        cos, sin = unbatched(rotary.args[2]), unbatched(rotary.args[3])
-        count, width = q_gate.shape[0], module.head_dim
-        gate = q_gate.view(count, -1, 2 * width).chunk(2, dim=-1)[1].reshape(count, -1)
-        turned = [x[0].transpose(0, 1) for x in rotary.output]
-        self.check(
-            "query_key",
-            rotary.name,
-            lambda: self.ops.query_key(
-                q_gate, k, module.q_norm.weight, module.k_norm.weight, cos, sin, module.q_norm.eps
-            ),
-            [*turned, gate],
-        )
-        values = v.view(count, -1, width)
-        official = sdpa_attention_forward(
-            module, *rotary.output, values.transpose(0, 1)[None], None, scaling=module.scaling
-        )[0].reshape(count, -1)
-        self.check(
-            "causal_attention",
-            f"{sdpa_attention_forward.__module__}.sdpa_attention_forward",
-            lambda: self.ops.causal_attention(turned[0], turned[1], values, module.scaling),
-            official,
-        )
-        self.check(
-            "sigmoid_gate",
-            calls["full.self_attn"].name,
-            lambda: self.ops.sigmoid_gate(official, gate),
-            out.input(),
-        )
-
-    # The vision tower: patch embedding, first block, merger.
+        check_language(self, ids.to(self.device))
 
     def vision(self, grids: tuple[Grid, ...]) -> None:
-        """One vision forward of random pixels, one image a grid."""
-        tower = self.base.model.visual
-        count = sum(frames * rows * columns for frames, rows, columns in grids)
-        pixels = torch.rand(count, tower.patch_embed.proj.weight[0].numel(), generator=self.random) * 2 - 1
-        pixels = pixels.to(self.device, self.dtype)
-        watched = {name: module for name, module in tower.named_modules() if name}
-        with traced(watched) as calls:
-            tower(pixels, grid_thw=torch.tensor(grids, device=self.device))
-        tables = vision_tables(self.config.vision, grids, self.device)
-        rotary, embed = calls["rotary_pos_emb"], calls["patch_embed"]
-        self.check("vision_rotary_tables", rotary.name, lambda: (tables.cos, tables.sin), rotary.output)
-        proj = tower.patch_embed.proj
-        self.check(
-            "patch_embed",
-            embed.name,
-            lambda: self.ops.patch_embed(pixels, proj.weight, proj.bias),
-            embed.output,
-        )
-        first = calls["blocks.0.norm1"]
-        self.check(
-            "add_positions",
-            f"{type(tower).__module__}.{type(tower).__qualname__}",
-            lambda: self.ops.add_positions(
-                embed.output, tower.pos_embed.weight, tables.corners, tables.weights
-            ),
-            first.args[0],
-        )
-        self._block(tower.blocks[0], calls, tables.lengths)
-        self._activation("gelu", calls["merger.act_fn"], self.ops.gelu)
-
-    def _block(self, block: Any, calls: dict[str, Call], lengths: tuple[int, ...]) -> None:
-        first, second = calls["blocks.0.norm1"], calls["blocks.0.norm2"]
-        qkv, rotary, proj = (
-            calls["blocks.0.attn.qkv"],
-            calls["apply_rotary_pos_emb_vision"],
-            calls["blocks.0.attn.proj"],
-        )
-        norm = block.norm1
-        self.check(
-            "layer_norm",
-            first.name,
-            lambda: self.ops.layer_norm(first.args[0], norm.weight, norm.bias, VISION_EPS),
-            first.output,
-        )
-        self.check(
-            "add_layer_norm",
-            second.name,
-            lambda: self.ops.add_layer_norm(
-                first.args[0], proj.output, block.norm2.weight, block.norm2.bias, VISION_EPS
-            ),
-            [second.args[0], second.output],
-        )
-        self.check(
-            "linear",
-            qkv.name,
-            lambda: self.ops.linear(qkv.args[0], block.attn.qkv.weight, block.attn.qkv.bias),
-            qkv.output,
-        )
-        q, k = rotary.output
-        v = qkv.output.view(q.shape[0], 3, *q.shape[1:])[:, 2]
-        heads = [x.transpose(0, 1) for x in (q, k, v)]
-        cos, sin = rotary.args[2:4]
-        self.check("vision_rotary", rotary.name, lambda: self.ops.vision_rotary(qkv.output, cos, sin), heads)
-        self.check(
-            "packed_attention",
-            calls["blocks.0.attn"].name,
-            lambda: self.ops.packed_attention(heads[0], heads[1], heads[2], block.attn.scaling, lengths),
-            proj.args[0],
-        )
-        self._activation("gelu_tanh", calls["blocks.0.mlp.act_fn"], self.ops.gelu_tanh)
-
-    def _activation(self, op: str, call: Call, ours: Callable[[Tensor], Tensor]) -> None:
-        self.check(op, call.name, lambda: ours(call.args[0]), call.output)
+        """Every op of the vision tower on one forward of random pixels, one image a grid."""
+        values = self.base.model.visual.patch_embed.proj.weight[0].numel()
+        patches = sum(frames * rows * columns for frames, rows, columns in grids)
+        pixels = torch.rand(patches, values, generator=self.random) * 2 - 1
+        check_vision(self, pixels.to(self.device, self.dtype), grids)
 
     def label_head(self) -> None:
         """Label logits through the rows the ladder chooses, on other rows than it was chosen with."""
@@ -278,17 +84,29 @@ class OperatorChecks:
         head.choose(rows[:HEAD_ROWS, 0])
         ids = torch.tensor(self.label_ids, device=self.device)
         fresh = rows[HEAD_ROWS:]
-        self.check(
-            "label_head",
-            f"torch.nn.Linear over {weight.shape[0]} rows (kit: {head.describe()['rows']})",
-            lambda: torch.stack([head.logits(row) for row in fresh]),
-            torch.stack([self.base.lm_head(row[None])[0, -1, ids] for row in fresh]),
-        )
 
+        def form(ops: Ops, rows: Tensor) -> Tensor:
+            return torch.stack([head.logits(row) for row in rows])
 
-def _mixer(layer: Any) -> str:
-    return "linear_attn" if hasattr(layer, "linear_attn") else "self_attn"
+        expected = torch.stack([self.base.lm_head(row[None])[0, -1, ids] for row in fresh])
+        name = f"torch.nn.Linear over {weight.shape[0]} rows (kit: {head.describe()['rows']})"
+        self.check("label_head", name, form, (fresh,), expected)
 
+    def finite_scan(self) -> None:
+        """The scan on clean numbers, and on the same with one NaN or infinity at the start, within or at the end."""
+        clean = torch.randn(475, self.config.text.hidden_size, generator=self.random).to(self.device, self.dtype)
+        spoilt = [clean]
+        for place in (0, clean.numel() // 2, clean.numel() - 1):
+            for value in (torch.nan, torch.inf, -torch.inf):
+                spoilt.append(clean.clone())
+                spoilt[-1].view(-1)[place] = value
 
-def _tensors(value: Any) -> tuple[Tensor, ...]:
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+        def form(ops: Ops, *inputs: Tensor) -> Tensor:
+            return torch.stack([ops.all_finite(x) for x in inputs])
+
+        expected = torch.stack([torch.isfinite(x).all() for x in spoilt])
+        self.check("all_finite", "torch.isfinite", form, spoilt, expected)
+
+    def close(self) -> None:
+        """Free what the checks' graphs share."""
+        self._trials.close()

@@ -7,6 +7,7 @@ Does not cover: which op repeats which call (`kit.campaign.operator_checks`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from unittest import mock
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from kit.kernels.proof import bits
 
 FUNCTIONS = (  # of Transformers' model file; each is recorded the first time it is called
     "torch_chunk_gated_delta_rule",
@@ -110,31 +113,36 @@ class PoisonedAllocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def difference(op: str, against: str, pairs: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Any]:
-    """Count elements whose bits differ over all outputs of one op; a differing shape or dtype is all of them."""
+    """Count elements whose bits differ over all outputs of one op; a differing shape or dtype is all of them.
+
+    max_abs and relative_l2 (norm of the difference over the norm of `theirs`) are over the outputs that can be
+    subtracted; NaN counts as nothing there and is counted itself.
+    """
     elements = different = nan = 0
-    largest = 0.0
+    largest = squares = size = 0.0
     for ours, theirs in pairs:
         elements += theirs.numel()
         nan += int(ours.isnan().sum())
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
             different += theirs.numel()
             continue
-        different += int((_bits(ours) != _bits(theirs)).sum())
+        different += int((bits(ours) != bits(theirs)).sum())
         distance = (ours.double() - theirs.double()).abs().nan_to_num(nan=0.0)
         largest = max(largest, float(distance.max()) if distance.numel() else 0.0)
-    shapes = " ".join(str(list(ours.shape)) for ours, _ in pairs)
+        squares += float(distance.pow(2).sum())
+        size += float(theirs.double().pow(2).sum())
     return {
         "op": op,
         "against": against,
-        "shape": shapes,
+        "shape": " ".join(str(list(ours.shape)) for ours, _ in pairs),
         "elements": elements,
         "different": different,
         "max_abs": largest,
+        "relative_l2": math.sqrt(squares / size) if size > 0 else math.sqrt(squares),
         "nan": nan,
     }
 
 
-def _bits(tensor: Tensor) -> Tensor:
-    """The same memory as integers, so that NaN equals itself and -0 differs from 0."""
-    kinds = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return tensor.contiguous().view(kinds[tensor.element_size()])
+def tensors(value: Any) -> tuple[Tensor, ...]:
+    """What an op returned, as a tuple."""
+    return (value,) if isinstance(value, Tensor) else tuple(value)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import itertools
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,8 +15,12 @@ from torch import Tensor
 from kit import runtime
 from kit.campaign import operator_checks
 from kit.campaign.operator_trace import PoisonedAllocations, difference
-from kit.campaign.operators import compare_operators
-from kit.kernels import Ops, select
+from kit.campaign.operator_trial import changed, surrounded, with_gaps
+from kit.campaign.operators import BESIDES, MISSES, compare_with
+from kit.engine import reference
+from kit.engine.reference import ReferenceEngine
+from kit.kernels import Ops
+from kit.kernels.table import PLAIN
 from kit.profile import Profile, load_profile
 
 
@@ -25,15 +31,57 @@ def profile() -> Profile:
     return profile
 
 
-def test_every_op_is_compared_and_every_bit_is_equal(profile: Profile) -> None:
-    report = compare_operators(profile)
+@pytest.fixture(scope="module")
+def engine(profile: Profile) -> Iterator[ReferenceEngine]:
+    engine = reference.load(profile)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def report(engine: ReferenceEngine, profile: Profile) -> dict[str, Any]:
+    return compare_with(engine, profile)
+
+
+def test_every_op_is_compared_and_every_bit_is_equal(report: dict[str, Any]) -> None:
     assert report["format"] == "kit-operators/1"
     assert (report["device"], report["dtype"]) == ("cpu", "bfloat16")
     assert report["ops"] == list(Ops.names())
     compared = {check["op"] for check in report["checks"]}
-    assert compared == {*Ops.names(), "text_rotary", "vision_rotary_tables", "label_head"}
-    assert [check for check in report["checks"] if check["different"] or check["nan"]] == []
-    assert all(check["elements"] > 0 and check["max_abs"] == 0.0 for check in report["checks"])
+    assert compared == {*Ops.names(), *BESIDES}
+    assert [check for check in report["checks"] if any(check[name] for name in MISSES)] == []
+    assert all(check["elements"] > 0 for check in report["checks"])
+    assert {(check["max_abs"], check["relative_l2"]) for check in report["checks"]} == {(0.0, 0.0)}
+
+
+def test_every_op_is_repeated_and_what_runs_in_graphs_is_replayed(report: dict[str, Any]) -> None:
+    assert {check["repeats"] for check in report["checks"]} == {3}
+    tables = {"text_rotary", "vision_rotary_tables"}
+    assert {check["op"] for check in report["checks"] if check["replays"] == 0} == tables
+    assert {check["replays"] for check in report["checks"] if check["op"] not in tables} == {3}
+    assert not any("replay_error" in check for check in report["checks"])
+
+
+def test_the_sizes_of_the_earlier_engine_are_among_them(report: dict[str, Any]) -> None:
+    def shapes(op: str, variant: str) -> set[int]:
+        checks = (c for c in report["checks"] if (c["op"], c["variant"]) == (op, variant))
+        return {int(check["shape"][1:].split(",")[0]) for check in checks}
+
+    for op in ("delta_rule", "causal_attention"):
+        assert {63, 278, 475} <= shapes(op, "recorded") & shapes(op, "strided v")
+    assert {1, 278} <= shapes("rms_norm", "recorded")
+    assert {256, 512} <= shapes("packed_attention", "strided v")
+    assert 256 in shapes("patch_embed", "recorded")
+
+
+def test_totals_are_the_sums(report: dict[str, Any]) -> None:
+    assert report["totals"]["checks"] == len(report["checks"])
+    assert report["totals"]["elements"] == sum(check["elements"] for check in report["checks"]) > 1e6
+    assert {report["totals"][name] for name in MISSES} == {0}
+
+
+def test_a_cpu_has_no_kernels_to_prove(report: dict[str, Any]) -> None:
+    assert report["proofs"] == []
 
 
 def unwritten(x: Tensor) -> Tensor:
@@ -41,24 +89,82 @@ def unwritten(x: Tensor) -> Tensor:
     return torch.empty_like(x)
 
 
+def beyond_its_input(gate: Tensor, up: Tensor) -> Tensor:
+    """Reads what lies behind the input. Only where that is NaN can anyone tell: in the surroundings of a graph."""
+    whole = gate.untyped_storage().nbytes() // gate.element_size()
+    behind = min(gate.storage_offset() + gate.numel(), whole - 1)
+    stray = gate.as_strided((1,), (1,), behind)
+    return PLAIN.silu_mul(gate, up) + torch.where(stray.isnan(), stray, torch.zeros_like(stray))
+
+
 WRONG: dict[str, Callable[..., Any]] = {
-    "rms_norm": lambda x, w, eps: select("exact", "cpu").rms_norm(x, w, 1e-2),
+    "rms_norm": lambda x, w, eps: PLAIN.rms_norm(x, w, 1e-2),
     "project": lambda x, projections: tuple(x @ p.weight.t() for p in projections),
     "silu_mul": lambda gate, up: (torch.nn.functional.silu(gate.float()) * up).to(up.dtype),
+    "all_finite": lambda x: torch.isfinite(x).any(),
     "gelu": unwritten,
 }
 
 
+def checks_with(
+    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch, **wrong: Callable[..., Any]
+) -> list[dict[str, Any]]:
+    """A short comparison with some ops of the table replaced."""
+    table = dataclasses.replace(PLAIN, **wrong)
+    monkeypatch.setattr(operator_checks, "select", lambda numerics, device: table)
+    checks: list[dict[str, Any]] = compare_with(engine, profile, (65,), (((1, 4, 6),),))["checks"]
+    return checks
+
+
 @pytest.mark.parametrize("name", list(WRONG))
 def test_a_wrong_op_is_noticed_and_only_it(
-    profile: Profile, monkeypatch: pytest.MonkeyPatch, name: str
+    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    wrong = dataclasses.replace(select("exact", "cpu"), **{name: WRONG[name]})
-    monkeypatch.setattr(operator_checks, "select", lambda numerics, device: wrong)
-    report = compare_operators(profile, tokens=(65,), grid_lists=(((1, 4, 6),),))
-    noticed = {check["op"] for check in report["checks"] if check["different"]}
-    assert noticed == {name}
-    assert any(check["nan"] for check in report["checks"]) == (name == "gelu")
+    checks = checks_with(engine, profile, monkeypatch, **{name: WRONG[name]})
+    assert {check["op"] for check in checks if check["different"]} == {name}
+    assert {check["op"] for check in checks if any(check[miss] for miss in MISSES)} == {name}
+    assert any(check["nan"] for check in checks) == (name == "gelu")
+
+
+def test_an_op_that_is_not_the_same_twice_is_noticed(
+    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = itertools.count()
+    checks = checks_with(engine, profile, monkeypatch, gelu=lambda x: PLAIN.gelu(x) + next(calls) // 3)
+    (noticed,) = (check for check in checks if any(check[miss] for miss in MISSES))
+    assert (noticed["op"], noticed["different"]) == ("gelu", 0)
+    assert noticed["repeats_different"] > 0
+
+
+def test_an_op_that_remembers_its_first_input_is_noticed_on_other_inputs(
+    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[torch.Size, Tensor] = {}
+    remembers = lambda x: seen.setdefault(x.shape, PLAIN.gelu(x)).clone()  # noqa: E731
+    checks = checks_with(engine, profile, monkeypatch, gelu=remembers)
+    (noticed,) = (check for check in checks if any(check[miss] for miss in MISSES))
+    assert (noticed["op"], noticed["different"], noticed["repeats_different"]) == ("gelu", 0, 0)
+    assert noticed["changed_different"] > 0
+
+
+def test_an_op_that_reads_outside_its_input_is_noticed_in_the_graph(
+    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = checks_with(engine, profile, monkeypatch, silu_mul=beyond_its_input)
+    noticed = [check for check in checks if any(check[miss] for miss in MISSES)]
+    assert {check["op"] for check in noticed} == {"silu_mul"}
+    assert all(check["replay_different"] > 0 == check["different"] for check in noticed)
+
+
+def test_an_op_that_cannot_be_captured_is_noticed_with_the_reason(
+    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks_the_host = lambda x: PLAIN.gelu(x) * float(x.isfinite().all())  # noqa: E731
+    checks = checks_with(engine, profile, monkeypatch, gelu=asks_the_host)
+    (noticed,) = (check for check in checks if any(check[miss] for miss in MISSES))
+    assert (noticed["op"], noticed["replays"]) == ("gelu", 0)
+    assert noticed["replay_different"] == noticed["elements"]
+    assert "host" in noticed["replay_error"]
 
 
 def test_the_difference_is_counted_in_bits() -> None:
@@ -76,3 +182,46 @@ def test_poisoned_buffers_hold_nan() -> None:
         assert torch.empty_like(torch.ones(3)).isnan().all()
         assert torch.zeros(3).eq(0).all()
         assert torch.empty(3, dtype=torch.int64).shape == (3,)
+
+
+def test_the_relative_difference_is_of_the_expected_norm() -> None:
+    ours, theirs = torch.tensor([3.0, 4.0]), torch.tensor([3.0, 3.0])
+    assert difference("op", "against", [(ours, theirs)])["relative_l2"] == pytest.approx(1 / math.sqrt(18))
+    assert difference("op", "against", [(ours, 0 * theirs)])["relative_l2"] == 5.0
+    assert difference("op", "against", [(theirs, theirs)])["relative_l2"] == 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 8), (5, 8), (4, 3, 6)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_changed_inputs_keep_range_and_strides(shape: tuple[int, ...], turned: bool) -> None:
+    x = torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+    x = x.transpose(0, -1) if turned else x
+    other = changed(x)
+    assert (other.shape, other.stride()) == (x.shape, x.stride())
+    assert torch.equal(other.flatten().sort()[0], x.flatten().sort()[0])
+    assert x.numel() == 1 or not torch.equal(other, x)
+
+
+def test_indices_and_flags_are_not_changed() -> None:
+    corners = torch.arange(8).view(2, 4)
+    assert changed(corners) is corners
+    assert torch.equal(surrounded(corners), corners)
+
+
+def test_surroundings_are_nan_up_to_the_first_and_from_the_last_element() -> None:
+    x = torch.arange(12.0).view(3, 4)[:, :3]
+    copy = surrounded(x)
+    assert torch.equal(copy, x)
+    assert copy.stride() == x.stride()
+    memory = copy.as_strided((copy.untyped_storage().nbytes() // 4,), (1,), 0)
+    assert int(memory.isnan().sum()) == memory.numel() - x.numel()
+    assert memory[: copy.storage_offset()].isnan().all()
+    assert copy.data_ptr() % 64 == 0
+
+
+def test_gaps_hold_nan() -> None:
+    x = torch.randn(3, 2, 4)
+    wide = with_gaps(x)
+    assert torch.equal(wide, x)
+    assert wide.stride() == (16, 8, 1)
+    assert wide.as_strided((3, 2, 8), (16, 8, 1))[..., 4:].isnan().all()
