@@ -2,7 +2,8 @@
 
 A server that answers before it has read everything makes the kernel reset the connection, and the client
 loses the answer it should have got. So every body is read; what is over the limit is hashed and dropped.
-Works the same with a Content-Length and with chunked transfer.
+Works the same with a Content-Length and with chunked transfer. A body that does not become complete in
+BODY_SECONDS is given up, since a client that stops half way would hold its place for ever.
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
     from starlette.types import Receive
 
 
+BODY_SECONDS = 60.0  # the largest body over a line of 2 Mbit/s
+
+
 class ClientGoneError(ConnectionError):
     """The client closed the connection; there is nobody to answer."""
+
+
+class BodyTimeoutError(TimeoutError):
+    """The client did not finish its body in BODY_SECONDS."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import httpx
 from starlette.applications import Starlette
 
 from kit.serve import listener
-from kit.serve.body import ClientGoneError, read_body, until_gone
+from kit.serve.body import BODY_SECONDS, BodyTimeoutError, ClientGoneError, read_body, until_gone
 from kit.serve.logs import log_to_stderr
 from kit.serve.replies import (
     SEQUENCE_HEADER,
@@ -26,6 +26,7 @@ from kit.serve.replies import (
     not_found,
     purpose_of,
     send_reply,
+    too_slow,
     unavailable,
     wrong_method,
 )
@@ -67,15 +68,22 @@ class FrontendEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         upload = Upload(receive)
         try:
-            reply, sequence = await self._reply(scope, upload)
+            reply, sequence = await self._reply_or_reason(scope, upload)
             await upload.finish()
         except ClientGoneError:
             return
+        except BodyTimeoutError:
+            reply, sequence = too_slow(BODY_SECONDS), None
+        await send_reply(send, reply, sequence)
+
+    async def _reply_or_reason(self, scope: Scope, upload: Upload) -> tuple[Reply, str | None]:
+        try:
+            return await self._reply(scope, upload)
+        except (ClientGoneError, BodyTimeoutError):
+            raise
         except Exception:
             log.exception("%s could not be forwarded", scope["method"])
-            await upload.finish()
-            reply, sequence = unavailable("the frontend could not handle the request"), None
-        await send_reply(send, reply, sequence)
+            return unavailable("the frontend could not handle the request"), None
 
     async def _reply(self, scope: Scope, upload: Upload) -> tuple[Reply, str | None]:
         method, path = scope["method"], scope["path"]
@@ -125,11 +133,12 @@ class Upload:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._complete = asyncio.Event()
+        self._deadline = asyncio.get_running_loop().time() + BODY_SECONDS
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, piece by piece. Raises ClientGoneError."""
+        """The body, piece by piece. Raises ClientGoneError or BodyTimeoutError."""
         while not self._complete.is_set():
-            message: Message = await self._receive()
+            message = await self._next()
             if message["type"] == "http.disconnect":
                 raise ClientGoneError("the client left before its request was complete")
             if not message.get("more_body", False):
@@ -143,10 +152,17 @@ class Upload:
         await until_gone(self._receive)
 
     async def finish(self) -> None:
-        """Read what is left of the body, so that the reply can be sent. Raises ClientGoneError."""
+        """Read what is left of the body, so that the reply can be sent. Raises as `chunks` does."""
         if not self._complete.is_set():
-            await read_body(self._receive, keep=0)
+            await read_body(self._next, keep=0)
             self._complete.set()
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                return await self._receive()
+        except TimeoutError as error:
+            raise BodyTimeoutError(f"the body was not complete after {BODY_SECONDS:g} seconds") from error
 
 
 def run(profile: Profile, backend: str, *, host: str = "127.0.0.1", port: int = 0, owned: bool = False) -> int:

@@ -53,6 +53,12 @@ def unavailable(detail: str) -> Reply:
     return refusal(ContractError(detail, error="RuntimeError", status=503))
 
 
+def too_slow(seconds: float) -> Reply:
+    """408 for a body that did not become complete in time; what may still come of it is not read."""
+    detail = f"the request body was not complete after {seconds:g} seconds"
+    return json_reply(408, envelope(ContractError(detail, error="TimeoutError", status=408)), ("connection", "close"))
+
+
 def not_found() -> Reply:
     """The official server's answer to a path it does not know."""
     return json_reply(404, {"error": "not_found"})

@@ -24,7 +24,7 @@ from kit.contract.errors import ContractError
 from kit.contract.request import MAX_BODY_BYTES
 from kit.serve import listener
 from kit.serve.admission import STOPPING, Admission, Job
-from kit.serve.body import Body, ClientGoneError, read_body, until_gone
+from kit.serve.body import BODY_SECONDS, Body, ClientGoneError, read_body, until_gone
 from kit.serve.lane import Lane
 from kit.serve.logs import log_to_stderr
 from kit.serve.recorder import Recorder, post_line
@@ -35,6 +35,7 @@ from kit.serve.replies import (
     purpose_of,
     refusal,
     send_reply,
+    too_slow,
     unavailable,
     wrong_method,
 )
@@ -138,13 +139,15 @@ class WorkerEndpoint:
             self._held -= keep
 
     async def _body_or_stopped(self, receive: Receive, keep: int) -> Body | Reply:
-        """The body, or the reply of a server that stops while its client is still sending."""
+        """The body, or the reply to a client that is still sending when the server stops or its time is up."""
         reading = asyncio.create_task(read_body(receive, keep))
         stopped = asyncio.create_task(self._stopped.wait())
         try:
             either: set[asyncio.Future[Any]] = {reading, stopped}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            return reading.result() if reading.done() else unavailable(STOPPING)
+            done, _ = await asyncio.wait(either, timeout=BODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+            return unavailable(STOPPING) if done else too_slow(BODY_SECONDS)
         finally:
             reading.cancel()
             stopped.cancel()

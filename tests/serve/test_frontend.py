@@ -95,3 +95,14 @@ class TestTroubles:
     def test_a_client_that_leaves_in_its_body_harms_nothing(self, worker: Served, front: str) -> None:
         send_post(front, b"{", announce=100).close()
         assert httpx.post(front + "/v1/systemone", content=body_of("x"), trust_env=False).status_code == 200
+
+    def test_a_client_that_stops_in_its_body_is_given_up(
+        self, worker: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("kit.serve.frontend.BODY_SECONDS", 0.3)
+        with served(create_app(worker.url)) as front:
+            for path in ("/v1/systemone", "/v2/unknown"):
+                with send_post(front, b"{", path, announce=100) as half:
+                    assert half.recv(4096).startswith(b"HTTP/1.1 408")
+            worker.wait_for(held=0)
+            assert httpx.post(front + "/v1/systemone", content=body_of("x"), trust_env=False).status_code == 200

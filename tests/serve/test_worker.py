@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from kit.contract.request import MAX_BODY_BYTES
+from kit.serve.worker import MAX_WAITING
 from tests.serve.conftest import Served
 from tests.serve.running import body_of, connect, send_post
 
@@ -227,6 +228,28 @@ class TestOverload:
             worker.engine.gate.set()
             assert [reply.result().status_code for reply in held] == [200, 200]
         assert worker.post(body_of("fourth")).status_code == 200
+
+
+class TestHalfSentBodies:
+    def test_they_hold_no_place_for_longer_than_a_whole_body_may_take(
+        self, worker: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("kit.serve.worker.BODY_SECONDS", 0.5)
+        halves = [send_post(worker.url, b"{", announce=100) for _ in range(MAX_WAITING)]
+        worker.wait_for(held=MAX_WAITING)
+        assert worker.post(body_of("crowded out")).status_code == 503
+        worker.wait_for(held=0)
+        assert worker.post(body_of("hello")).status_code == 200
+        for half in halves:
+            assert half.recv(4096).startswith(b"HTTP/1.1 408")
+            assert half.recv(4096) == b"", "the connection is closed: the rest of its body is not read as a request"
+            half.close()
+
+    def test_they_take_no_number(self, worker: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("kit.serve.worker.BODY_SECONDS", 0.1)
+        with send_post(worker.url, b"{", announce=100) as half:
+            assert b"x-kit-sequence" not in half.recv(4096)
+        assert worker.post(body_of("a")).headers["x-kit-sequence"] == "1"
 
 
 class TestStop:
