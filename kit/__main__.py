@@ -45,11 +45,15 @@ def run(
     id: Annotated[str, typer.Option("--id", help="Name of the run folder; default: profile and time.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Continue --id, or the newest unfinished run.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Remove a run of the same id first.")] = False,
+    autotune: Annotated[
+        Path | None,
+        typer.Option(help="Start from recorded autotune winners: a ledger file, or a run or bundle folder."),
+    ] = None,
 ) -> None:
     """Run the whole campaign: all stages, bundle, audit. The last line of output is JSON."""
     from kit.campaign import pipeline
 
-    outcome = pipeline.run(profile, run_id=id, resume=resume, replace=replace)
+    outcome = pipeline.run(profile, run_id=id, resume=resume, replace=replace, autotune=autotune)
     emit(outcome.line)
     raise typer.Exit(outcome.exit_code)
 
@@ -187,6 +191,19 @@ def signal(profile: ProfileArgument) -> None:
     runtime.configure(settings)
     engine = reference.load(settings)
     emit(measure_signal(engine, load_protocol(settings.protocol_path(), settings.protocol.sha256)))
+
+
+@app.command()
+def tune(
+    profile: ProfileArgument,
+    out: Annotated[Path | None, typer.Option(help="Also write the ledger here, for `kit run --autotune`.")] = None,
+) -> None:
+    """Let autotuned kernels choose their configurations for the protocol. Prints the ledger as JSON."""
+    from kit.campaign import tune as tuning
+    from kit.profile import load_profile
+
+    ledger = tuning.draw(load_profile(profile), out)
+    emit(ledger)
 
 
 @app.command()

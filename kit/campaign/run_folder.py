@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kit import __version__
-from kit.campaign.protocol import Protocol, load_protocol
+from kit.campaign.protocol import Protocol, load_protocol, protocol_of
 from kit.evidence.records import write_atomic, write_json
 from kit.profile import PROJECT_ROOT, Profile, load_profile
 
@@ -84,11 +84,11 @@ def open_run(profile_path: str | Path, run_id: str) -> Run:
     another profile or protocol than asked for now.
     """
     profile = load_profile(profile_path)
-    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
+    protocol = protocol_of(profile)
     path = run_path(run_id)
     facts_file = path / "run.json"
     if facts_file.exists():
-        _refuse_changes(json.loads(facts_file.read_text(encoding="utf-8")), profile, protocol, path)
+        _refuse_changes(_read_facts(facts_file), profile, protocol, path)
     elif path.exists() and any(path.iterdir()):
         raise RunError(f"{path.name}: the folder exists but has no run.json, so it is not a run; remove it")
     else:
@@ -116,13 +116,24 @@ def latest_unfinished(profile: Profile) -> str:
     """Id of the newest unsealed run of this profile. Raises RunError if there is none."""
     started = {}
     for file in runs_root().glob("*/run.json"):
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            facts = _read_facts(file)
+        except RunError:
+            continue  # another run that was damaged is no reason not to continue ours
         sealed = (file.parent / "SHA256SUMS").exists()
-        if facts["profile"] == profile.name and not sealed and file.parent.name != interactive_id(profile):
+        ours = facts.get("profile") == profile.name and isinstance(facts.get("started_utc"), str)
+        if ours and not sealed and file.parent.name != interactive_id(profile):
             started[facts["started_utc"]] = file.parent.name
     if not started:
         raise RunError(f"no unfinished run of {profile.name} to resume; leave --resume out to start a new one")
     return started[max(started)]
+
+
+def _read_facts(file: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise RunError(f"run {file.parent.name}: run.json is damaged ({error}); start a new run") from error
 
 
 def _create(path: Path, profile: Profile, profile_path: Path, protocol: Protocol) -> None:
@@ -163,5 +174,5 @@ def _refuse_changes(facts: dict[str, Any], profile: Profile, protocol: Protocol,
     # Workers are started with the run's own copies, so these must not have been edited either.
     if load_profile(path / "profile.toml").sha256() != facts["profile_sha256"]:
         raise RunError(f"run {path.name}: its profile.toml was edited after the run began; start a new run")
-    load_protocol(path / "protocol", facts["protocol_sha256"])
+    load_protocol(path / "protocol", facts["protocol_sha256"], profile.protocol.answers)
 

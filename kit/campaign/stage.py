@@ -182,11 +182,20 @@ def stages_of(profile: Profile) -> tuple[str, ...]:
 
 
 def is_finished(run: Run, name: str) -> bool:
-    """A stage finished when its result file is whole, belongs to this profile and ends in the sentinel."""
+    """A stage finished when its result file belongs to this profile and ends in the sentinel.
+
+    Raises RunError for a file that cannot be read: no interrupted stage leaves one.
+    """
     file = run.path / "stages" / f"{name}.json"
     if not file.exists():
         return False
-    result = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        result = dict(json.loads(file.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            f"run {run.id}: stages/{file.name} is damaged ({error}), though it was written whole; restore it, or "
+            "remove it to have the stage done again"
+        ) from error
     found = (result.get("stage"), result.get("sentinel"), result.get("profile_sha256"))
     return bool(found == (name, SENTINEL, run.profile.sha256()))
 

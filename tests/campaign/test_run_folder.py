@@ -85,6 +85,19 @@ class TestOpen:
         with pytest.raises(RunError, match="no unfinished run"):
             latest_unfinished(load_profile(PROFILE))
 
+    @pytest.mark.parametrize("damaged", [b"", b'{"format": "kit-ru', b"[1]", b'{"profile": "cpu-tiny"}'])
+    def test_another_run_that_was_damaged_does_not_stand_in_the_way(self, runs, damaged):
+        open_run(PROFILE, "cpu-tiny-1")
+        (runs / "broken").mkdir()
+        (runs / "broken" / "run.json").write_bytes(damaged)
+        assert latest_unfinished(load_profile(PROFILE)) == "cpu-tiny-1"
+
+    def test_a_run_of_which_run_json_was_damaged_says_so(self, runs):
+        open_run(PROFILE, "a")
+        (runs / "a" / "run.json").write_text('{"format": "kit-ru')
+        with pytest.raises(RunError, match=r"run a: run\.json is damaged"):
+            open_run(PROFILE, "a")
+
     def test_new_ids_name_the_profile(self):
         assert new_id(load_profile(PROFILE)).startswith("cpu-tiny-2")
 
@@ -118,6 +131,14 @@ class TestStages:
         file = runs / "a" / "stages" / "01_preflight.json"
         file.write_text(file.read_text().replace("finished", "almost"))
         assert not is_finished(run, "01_preflight")
+
+    @pytest.mark.parametrize("damaged", ["", '{"format": "kit-stage/1", "sta', "[1]"])
+    def test_a_truncated_result_is_named(self, damaged):
+        finish("01_preflight")
+        run = open_run(PROFILE, "a")
+        (run.path / "stages" / "01_preflight.json").write_text(damaged)
+        with pytest.raises(RunError, match=r"run a: stages/01_preflight\.json is damaged"):
+            is_finished(run, "01_preflight")
 
     def test_the_result_echoes_the_effective_parameters(self, runs):
         begin("01_preflight", profile=PROFILE, run_dir="a", extra=3).finish({})
