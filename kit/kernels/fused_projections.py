@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,15 +32,16 @@ from kit.kernels.proof import Proofs, compare, noise_like
 class Branches:
     """What runs beside the main branch of a captured graph.
 
-    adapter: the FP32 copy of the input and the products with the adapter. rows: base products of at most so
-    many rows, the group's largest excepted. Without either, everything runs in one line.
+    adapters: so many branches for the FP32 copy of the input and the products with it, which are long chains
+    on few multiprocessors; projections take turns. rows: base products of at most so many rows, the group's
+    largest excepted, go to one branch more. Without either, everything runs in one line.
     """
 
-    adapter: bool = True
+    adapters: int = MEMBERS
     rows: int = 1024
 
 
-ONE_LINE = Branches(adapter=False, rows=0)
+ONE_LINE = Branches(adapters=0, rows=0)
 
 
 class FusedProjections:
@@ -53,7 +54,7 @@ class FusedProjections:
         self.branches = branches or Branches()
         self._proofs = proofs
         self._plans: dict[Any, tuple[bool, ...] | None] = {}
-        self._sides: dict[torch.device, tuple[torch.cuda.Stream, torch.cuda.Stream]] = {}
+        self._sides: dict[torch.device, list[torch.cuda.Stream]] = {}
         self._warm: set[tuple[torch.device, int]] = set()
 
     def __call__(self, x: Tensor, projections: Sequence[Projection]) -> tuple[Tensor, ...]:
@@ -112,7 +113,8 @@ class FusedProjections:
         if self.branches == ONE_LINE or not x.is_cuda or thread in self._warm:
             return
         if device not in self._sides:
-            self._sides[device] = (torch.cuda.Stream(device), torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
+            count = self.branches.adapters + 1
+            self._sides[device] = [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
         sides = self._sides[device]
         torch.cuda.synchronize(device)
         for stream in sides:
@@ -131,8 +133,12 @@ class FusedProjections:
 class Line:
     """Everything on the current stream, in the order it is issued."""
 
-    def adapter(self) -> AbstractContextManager[Any]:
-        """Where the input is widened and multiplied with the adapter."""
+    def widen(self) -> AbstractContextManager[Any]:
+        """Where the FP32 copy of the input is made."""
+        return contextlib.nullcontext()
+
+    def adapter(self, member: int) -> AbstractContextManager[Any]:
+        """Where the products of a projection's adapter run, after the copy."""
         return contextlib.nullcontext()
 
     def base(self, rows: int, largest: int) -> AbstractContextManager[Any]:
@@ -144,67 +150,89 @@ class Line:
 
 
 class Fork(Line):
-    """Branches that start from the current stream and return to it.
+    """Branches that start from the current stream and return to it; the last side is for base products.
 
     The caching allocator knows one stream a tensor. So whatever crosses is allocated on the current stream
     before it is used aside, and freed after the join: its memory cannot be handed out too early.
     """
 
-    def __init__(self, branches: Branches, sides: tuple[torch.cuda.Stream, torch.cuda.Stream]) -> None:
+    def __init__(self, branches: Branches, sides: Sequence[torch.cuda.Stream]) -> None:
         self._branches, self._sides = branches, sides
         self._main = torch.cuda.current_stream(sides[0].device)
         self._start = self._main.record_event()
+        self._widened: torch.cuda.Event | None = None
         self._used: list[torch.cuda.Stream] = []
 
-    def adapter(self) -> AbstractContextManager[Any]:
-        return self._on(self._sides[0]) if self._branches.adapter else contextlib.nullcontext()
+    @contextlib.contextmanager
+    def widen(self) -> Iterator[None]:
+        with self._aside(0 if self._branches.adapters else None, self._start):
+            yield
+            self._widened = torch.cuda.current_stream(self._main.device).record_event()
+
+    def adapter(self, member: int) -> AbstractContextManager[Any]:
+        count = self._branches.adapters
+        return self._aside(member % count if count else None, self._widened)
 
     def base(self, rows: int, largest: int) -> AbstractContextManager[Any]:
         aside = rows <= self._branches.rows and rows < largest
-        return self._on(self._sides[1]) if aside else contextlib.nullcontext()
+        return self._aside(-1 if aside else None, self._start)
 
     def join(self) -> None:
         for side in self._used:
             self._main.wait_stream(side)
 
-    def _on(self, side: torch.cuda.Stream) -> AbstractContextManager[Any]:
+    def _aside(self, number: int | None, after: torch.cuda.Event | None) -> AbstractContextManager[Any]:
+        """A side stream from an event on; None: the current stream, which has seen the event."""
+        if number is None:
+            return contextlib.nullcontext()
+        side = self._sides[number]
         if side not in self._used:
-            side.wait_event(self._start)
+            assert after is not None
+            side.wait_event(after)
             self._used.append(side)
         return torch.cuda.stream(side)
 
 
 def run(x: Tensor, group: Sequence[Projection], chains: Sequence[bool], line: Line) -> tuple[Tensor, ...]:
     """One group of one to four projections; chains: by member, whether the delta is made in the last launch."""
-    tokens = x.shape[0]
-    outs = tuple(x.new_empty(tokens, p.weight.shape[0]) for p in group)
+    outs = tuple(x.new_empty(x.shape[0], p.weight.shape[0]) for p in group)
     wide = x.new_empty(x.shape, dtype=torch.float32)
-    members: list[Member] = []
-    products: list[tuple[Tensor, Tensor, Tensor]] = []  # a [T, K], b [N, K], into
-    for out, (_, down, up, scale), chain in zip(outs, group, chains, strict=True):
-        if down is None or up is None:
-            continue
-        low = wide.new_empty(tokens, down.shape[0])
-        products.append((wide, down, low))
-        if chain:
-            members.append(Member(out, low, up, scale))
-        else:
-            delta = wide.new_empty(tokens, up.shape[0])
-            products.append((low, up, delta))
-            members.append(Member(out, delta, None, scale))
-    if members:
-        with line.adapter():
+    pairs = [
+        _Pair.of(*item, wide) for item in zip(outs, group, chains, strict=True) if item[1].up is not None
+    ]
+    if pairs:
+        with line.widen():
             wide.copy_(x)
-            for a, b, into in products:
-                torch.mm(a, b.t(), out=into)
+        for number, pair in enumerate(pairs):
+            with line.adapter(number):
+                for a, b, into in pair.products:
+                    torch.mm(a, b.t(), out=into)
     largest = max(out.shape[1] for out in outs)
     for out, projection in zip(outs, group, strict=True):
         with line.base(out.shape[1], largest):
             torch.mm(x, projection.weight.t(), out=out)
     line.join()
-    if members:
-        combine(members)
+    if pairs:
+        combine([pair.member for pair in pairs])
     return outs
+
+
+class _Pair(NamedTuple):
+    """An adapter's products, each a [T, K] times b [N, K] into a buffer, and its share of the last launch."""
+
+    products: tuple[tuple[Tensor, Tensor, Tensor], ...]
+    member: Member
+
+    @classmethod
+    def of(cls, out: Tensor, projection: Projection, chain: bool, wide: Tensor) -> _Pair:
+        _, down, up, scale = projection
+        assert down is not None
+        assert up is not None
+        low = wide.new_empty(wide.shape[0], RANK)
+        if chain:
+            return cls(((wide, down, low),), Member(out, low, up, scale))
+        delta = wide.new_empty(out.shape)
+        return cls(((wide, down, low), (low, up, delta)), Member(out, delta, None, scale))
 
 
 def _supported(x: Tensor, group: tuple[Projection, ...]) -> bool:

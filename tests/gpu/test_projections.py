@@ -36,9 +36,9 @@ GROUPS = {  # inner width, rows of each projection
 }
 BRANCHES = {
     "one line": ONE_LINE,
-    "adapter": Branches(True, 0),
-    "narrow": Branches(True, 1024),
-    "all": Branches(True, 10**6),
+    "adapter": Branches(1, 0),
+    "narrow": Branches(4, 1024),
+    "all": Branches(3, 10**6),
 }
 
 
