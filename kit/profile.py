@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 import tomllib
 import types
 import typing
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 FORMAT = "kit-profile/1"
+ANSWERS = re.compile(r"reference(-[a-z0-9][a-z0-9.-]*)?\.json")  # names `protocol.answers` may have
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -91,7 +93,8 @@ class Protocol:
 
     path: str
     sha256: str = ""  # of the folder's SHA256SUMS; "" = any folder whose sums hold
-    frozen: bool = True  # judge against the folder's reference.json, where it has one
+    frozen: bool = True  # judge against the folder's frozen answers, where it has any
+    answers: str = "reference.json"  # the file they are in: each checkpoint has its own
 
 
 @dataclass(frozen=True)
@@ -266,6 +269,11 @@ def _check_values(profile: Profile, source: str) -> None:
     if profile.campaign.reference and profile.campaign.reference not in engines:
         raise ProfileError(
             f"{source}: campaign.reference is {profile.campaign.reference!r}, which campaign.engines does not run"
+        )
+    if not ANSWERS.fullmatch(profile.protocol.answers):
+        raise ProfileError(
+            f"{source}: protocol.answers is {profile.protocol.answers!r}, expected the name of a file in the protocol "
+            "folder, reference.json or reference-NAME.json"
         )
     if profile.claim == "exact":
         _check_exact_claim(profile.campaign, source)

@@ -16,13 +16,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kit.contract import strict_json
 from kit.contract.errors import ContractError
 from kit.contract.prompt import Question
 from kit.contract.request import compile_questions
 from kit.evidence.records import write_atomic
+
+if TYPE_CHECKING:
+    from kit.profile import Profile
 
 CORPUS, REFERENCE, SUMS = "corpus.jsonl", "reference.json", "SHA256SUMS"
 LINE_KEYS = ("id", "modality", "expected", "request")
@@ -61,10 +64,12 @@ class Protocol:
     frozen: Mapping[str, dict[str, Any]] | None
 
 
-def load_protocol(path: str | Path, sha256: str = "") -> Protocol:
+def load_protocol(path: str | Path, sha256: str = "", answers: str = REFERENCE) -> Protocol:
     """Read and verify a protocol folder. `sha256`: what `Protocol.sha256` must be, "" accepts any.
 
-    Raises ProtocolError for changed, missing or unlisted files, and for a corpus or answers that make no sense.
+    answers: name of the file of frozen answers in the folder. `reference.json` may be absent, another that was
+    asked for by name may not. Raises ProtocolError for changed, missing or unlisted files, and for a corpus or
+    answers that make no sense.
     """
     folder = _folder(path)
     has_sums = (folder / SUMS).is_file()
@@ -77,24 +82,32 @@ def load_protocol(path: str | Path, sha256: str = "") -> Protocol:
             "restore the frozen protocol, or pin the new one and start a new run"
         )
     cases = tuple(_cases(folder))
-    frozen = _frozen(folder, cases) if (folder / REFERENCE).is_file() else None
+    if answers != REFERENCE and not (folder / answers).is_file():
+        raise ProtocolError(f"{folder.name}: has no answers {answers}, which the profile asks for by name")
+    frozen = _frozen(folder, cases, answers) if (folder / answers).is_file() else None
     return Protocol(folder, digest, cases, frozen)
 
 
-def freeze(path: str | Path, responses: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write reference.json from one response a request, then SHA256SUMS; returns the new `Protocol.sha256`.
+def protocol_of(profile: Profile) -> Protocol:
+    """The protocol a profile names, with its checksum and its answers. Raises ProtocolError."""
+    wanted = profile.protocol
+    return load_protocol(profile.protocol_path(), wanted.sha256, wanted.answers)
 
-    `responses`: response by request id; written in corpus order. Nothing but earlier answers may have changed
-    since the folder was frozen. Raises ProtocolError, and then writes nothing.
+
+def freeze(path: str | Path, responses: Mapping[str, Mapping[str, Any]], answers: str = REFERENCE) -> str:
+    """Write the file `answers` from one response a request, then SHA256SUMS; returns the new `Protocol.sha256`.
+
+    `responses`: response by request id; written in corpus order. Nothing but earlier answers of that name may
+    have changed since the folder was frozen. Raises ProtocolError, and then writes nothing.
     """
     folder = _folder(path)
     if (folder / SUMS).is_file():
-        _check_sums(folder, rewritten=(REFERENCE,))
+        _check_sums(folder, rewritten=(answers,))
     cases = tuple(_cases(folder))
     entries = [{"id": name, "response": response} for name, response in responses.items()]
     checked = _responses(entries, cases, "the answers to freeze")
     ordered = [{"id": case.id, "response": checked[case.id]} for case in cases]
-    write_atomic(folder / REFERENCE, (json.dumps(ordered, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
+    write_atomic(folder / answers, (json.dumps(ordered, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
     return write_sums(folder)
 
 
@@ -247,9 +260,9 @@ def _parse(data: bytes, where: str) -> Any:
 # ---------------------------------------------------------------- frozen answers
 
 
-def _frozen(folder: Path, cases: tuple[Case, ...]) -> dict[str, dict[str, Any]]:
-    where = f"{folder.name}/{REFERENCE}"
-    return _responses(_parse((folder / REFERENCE).read_bytes(), where), cases, where)
+def _frozen(folder: Path, cases: tuple[Case, ...], answers: str) -> dict[str, dict[str, Any]]:
+    where = f"{folder.name}/{answers}"
+    return _responses(_parse((folder / answers).read_bytes(), where), cases, where)
 
 
 def _responses(entries: object, cases: tuple[Case, ...], where: str) -> dict[str, dict[str, Any]]:

@@ -137,7 +137,7 @@ def read_run(run_dir: str | Path) -> RunRecords:
         path,
         read_json(path / "run.json"),
         profile,
-        load_protocol(path / "protocol"),
+        load_protocol(path / "protocol", answers=profile.protocol.answers),
         engines,
         declared_temperatures(path, engines.values()),
     )

@@ -341,6 +341,22 @@ class TestFreezing:
         assert list(loaded.frozen or {}) == ["one", "two"]
         assert loaded.frozen == {case.id: response(case) for case in cases}
 
+    def test_keeps_the_answers_of_several_checkpoints_side_by_side(self, tmp_path: Path) -> None:
+        folder = folder_of(tmp_path / "p", TEXT)
+        answers = {case.id: response(case) for case in load_protocol(folder).cases}
+        freeze(folder, answers)
+        other = json.loads(json.dumps(answers))
+        other["one"]["usage"]["input_tokens"] += 1
+        digest = freeze(folder, other, "reference-large.json")
+        assert load_protocol(folder, digest).frozen == answers
+        assert load_protocol(folder, digest, "reference-large.json").frozen == other
+
+    def test_answers_asked_for_by_name_must_be_there(self, tmp_path: Path) -> None:
+        folder = folder_of(tmp_path / "p", TEXT)
+        assert load_protocol(folder).frozen is None
+        with pytest.raises(ProtocolError, match=r"has no answers reference-large\.json"):
+            load_protocol(folder, answers="reference-large.json")
+
     def test_replaces_earlier_answers_even_damaged_ones(self, tmp_path: Path) -> None:
         folder = folder_of(tmp_path / "p", TEXT)
         answers = {case.id: response(case) for case in load_protocol(folder).cases}
