@@ -56,7 +56,7 @@ class Ops:
     rms_norm: Callable[[Tensor, Tensor, float], Tensor]
     add_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Pair]
     gated_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Tensor]
-    causal_conv: Callable[[Tensor, Tensor], Tensor]
+    causal_conv: Callable[[Tensor, Tensor, int, int, int], Triple]
     delta_gates: Callable[[Tensor, Tensor, Tensor, Tensor], Pair]
     delta_rule: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
     query_key: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, float], Triple]
@@ -121,7 +121,11 @@ def select(numerics: str, device: torch.device | str) -> Ops:
         return plain
     proofs = Proofs()
     return dataclasses.replace(
-        plain, proofs=proofs, project=_fused_projections(proofs), **_vision_kernels(proofs)
+        plain,
+        proofs=proofs,
+        project=_fused_projections(proofs),
+        **_language_kernels(plain, proofs),
+        **_vision_kernels(proofs),
     )
 
 
@@ -141,6 +145,31 @@ def without_kernels(device: torch.device | str) -> Ops:
         delta_rule=delta_rule.from_package() or PLAIN.delta_rule,
         causal_conv=causal_conv.from_package() or PLAIN.causal_conv,
     )
+
+
+def _language_kernels(plain: Ops, proofs: Proofs) -> dict[str, Any]:
+    """The language model's kernels, each behind a guard, with what runs without kernels as its twin."""
+    from kit.kernels import (
+        causal_conv_kernel,
+        delta_gates_kernel,
+        gated_rms_norm_kernel,
+        query_key_kernel,
+        rms_norm_kernel,
+        sigmoid_gate_kernel,
+        silu_mul_kernel,
+    )
+
+    kernels: dict[str, Callable[..., Any]] = {
+        "rms_norm": rms_norm_kernel.rms_norm,
+        "add_rms_norm": rms_norm_kernel.add_rms_norm,
+        "gated_rms_norm": gated_rms_norm_kernel.gated_rms_norm,
+        "causal_conv": causal_conv_kernel.causal_conv,
+        "delta_gates": delta_gates_kernel.delta_gates,
+        "query_key": query_key_kernel.query_key,
+        "sigmoid_gate": sigmoid_gate_kernel.sigmoid_gate,
+        "silu_mul": silu_mul_kernel.silu_mul,
+    }
+    return {name: proofs.guard(name, getattr(plain, name), kernel) for name, kernel in kernels.items()}
 
 
 def _vision_kernels(proofs: Proofs) -> dict[str, Any]:

@@ -37,20 +37,17 @@ class DeltaMixer:
 
     def forward(self, ops: Ops, config: TextConfig, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """x [T, H] -> [T, H]; position reaches it through the order of the tokens only."""
-        tokens, key_width, value_width = x.shape[0], config.linear_key_head_dim, config.linear_value_head_dim
+        keys, key_width, values = (
+            config.linear_num_key_heads,
+            config.linear_key_head_dim,
+            config.linear_num_value_heads,
+        )
         qkv, z, b, a = ops.project(x, (self.qkv, self.z, self.b, self.a))
-        mixed = ops.causal_conv(qkv, self.conv)
+        q, k, v = ops.causal_conv(qkv, self.conv, keys, key_width, values)
         g, beta = ops.delta_gates(a, b, self.a_log, self.dt_bias)
-        keys = config.linear_num_key_heads * key_width
-        core = ops.delta_rule(
-            mixed[:, :keys].view(tokens, -1, key_width),
-            mixed[:, keys : 2 * keys].view(tokens, -1, key_width),
-            mixed[:, 2 * keys :].view(tokens, -1, value_width),
-            g,
-            beta,
-        ).view(-1, value_width)
-        core = ops.gated_rms_norm(core, z.view(-1, value_width), self.norm, config.rms_norm_eps)
-        (out,) = ops.project(core.view(tokens, -1), (self.out,))
+        core = ops.delta_rule(q, k, v, g, beta).flatten(0, 1)
+        core = ops.gated_rms_norm(core, z.view(core.shape), self.norm, config.rms_norm_eps)
+        (out,) = ops.project(core.view(x.shape[0], -1), (self.out,))
         return out
 
 

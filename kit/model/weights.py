@@ -85,6 +85,19 @@ def adapter_store(files: CheckpointFiles, device: torch.device | str) -> TensorS
     return _store(files, "adapter", device)
 
 
+def sum_contents(files: CheckpointFiles, dtype: torch.dtype, device: torch.device | str) -> ContentSums:
+    """The sums an engine of this dtype has to report: every tensor read, or made, once on `device` and let go."""
+    sums = ContentSums()
+    for store, held_in in (
+        (base_store(files, device), dtype),
+        (adapter_store(files, device), torch.promote_types(dtype, torch.float32)),
+    ):
+        for name in store.names():
+            if not name.startswith(UNUSED_PREFIXES):
+                sums.add(name, store.tensor(name).to(device, held_in))
+    return sums
+
+
 def _store(files: CheckpointFiles, part: Literal["base", "adapter"], device: torch.device | str) -> TensorStore:
     if files.plan is None:
         return SafetensorsStore(files.base, "model") if part == "base" else SafetensorsStore(files.adapter, "adapter_model")

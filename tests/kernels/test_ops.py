@@ -123,7 +123,13 @@ class TestMixerParts:
         padded = torch.cat((torch.zeros(3, 10), x)).double()
         expected = sum(padded[i : i + tokens] * weight[:, 0, i].double() for i in range(4))
         assert isinstance(expected, Tensor)
-        close(OPS.causal_conv(x, weight), F.silu(expected), 1e-6)
+        q, k, v = OPS.causal_conv(x, weight, 1, 2, 3)
+        close(torch.cat((q[:, 0], k[:, 0], v.flatten(1)), 1), F.silu(expected), 1e-6)
+
+    def test_convolution_repeats_key_heads_for_their_value_heads(self) -> None:
+        q, k, v = OPS.causal_conv(random(5, 2 * 2 * 3 + 4 * 5), random(32, 1, 4, seed=1), 2, 3, 4)
+        assert (q.shape, k.shape, v.shape) == ((5, 4, 3), (5, 4, 3), (5, 4, 5))
+        assert all(torch.equal(x[:, ::2], x[:, 1::2]) for x in (q, k))
 
     def test_gates(self) -> None:
         a, b, a_log, dt_bias = random(9, 3), random(9, 3, seed=1), random(3, seed=2), random(3, seed=3)
