@@ -1668,6 +1668,21 @@ def check_counters(bundle: Bundle) -> None:
 # ---------------------------------------------------------------- operators and drills
 
 
+# Compared with the reference though they are no ops of the table; the two tables are made outside graphs.
+BESIDES = ("text_rotary", "vision_rotary_tables", "label_head")
+NOT_IN_GRAPHS = ("text_rotary", "vision_rotary_tables")
+MISSES = ("different", "nan", "changed_different", "replay_different", "repeats_different")
+REPEATS = {"cuda": 20, "cpu": 2}  # runs of each op on the same inputs, at least
+# What a device must show: rows of the result, and in which layouts of the values.
+NAMED_SIZES = (
+    ("delta_rule", (63, 278, 475), ("recorded", "strided v")),
+    ("causal_attention", (63, 278, 475), ("recorded", "strided v")),
+    ("rms_norm", (1, 278), ("recorded",)),
+    ("packed_attention", (256, 512), ("strided v", "contiguous v")),
+    ("patch_embed", (256,), ("recorded",)),
+)
+
+
 def check_operators(bundle: Bundle) -> None:
     """Every op of the packed table was compared with the reference's own; an exact claim allows no difference."""
     if not bundle.native:
@@ -1676,8 +1691,11 @@ def check_operators(bundle: Bundle) -> None:
     ops, checks = document["ops"], document["checks"]
     if not checks or not ops:
         bundle.fail("operators.json", "compares nothing")
-    for op in sorted(set(ops) - {check["op"] for check in checks}):
+    compared, wanted = {check["op"] for check in checks}, set(ops) | set(BESIDES)
+    for op in sorted(wanted - compared):
         bundle.fail("operators.json %s" % op, "was not compared")
+    for op in sorted(compared - wanted):
+        bundle.fail("operators.json %s" % op, "is neither an op nor known beside them")
     table = ops_of_table(bundle)
     if table is None:
         bundle.leave(
@@ -1685,24 +1703,61 @@ def check_operators(bundle: Bundle) -> None:
         )
     else:
         bundle.expect("operators.json ops", sorted(ops), sorted(table))
+    for name in ("device", "dtype"):
+        bundle.expect("operators.json %s" % name, document[name], bundle.profile["runtime"][name])
     for check in checks:
-        where = "operators.json %s %s" % (check["op"], check["shape"])
-        if not (isinstance(check["elements"], int) and check["elements"] > 0):
-            bundle.fail(where, "compares no element")
-        if check["nan"] or (bundle.profile["claim"] == "exact" and check["different"]):
-            message = "%s of %s elements differ, %s are no numbers"
-            bundle.fail(where, message % (check["different"], check["elements"], check["nan"]))
+        operator_faults(bundle, check, document["device"])
+    sums = {name: sum(check[name] for check in checks) for name in ("elements",) + MISSES}
+    bundle.expect("operators.json totals", document["totals"], dict(sums, checks=len(checks)))
+    if document["device"] == "cuda":
+        named_sizes(bundle, checks)
+    for proof in document["proofs"]:
+        if proof["choice"] == "kernel" and (proof["different"] or not proof["elements"] > 0):
+            where = "operators.json proofs %s %s" % (proof["op"], proof["key"])
+            bundle.fail(where, "a kernel is used though %s of %s differ" % (proof["different"], proof["elements"]))
+
+
+def operator_faults(bundle: Bundle, check: Json, device: str) -> None:
+    """What one line of the comparison shows or fails to show."""
+    where = "operators.json %s %s" % (check["op"], check["shape"])
+    if not (isinstance(check["elements"], int) and check["elements"] > 0):
+        bundle.fail(where, "compares no element")
+    if any(type(check[name]) is not int or check[name] < 0 for name in MISSES):
+        bundle.fail(where, "a count is no count")
+    elif check["nan"] or (bundle.profile["claim"] == "exact" and any(check[name] for name in MISSES)):
+        counts = ", ".join("%s %s" % (name, check[name]) for name in MISSES if check[name])
+        bundle.fail(where, "%s of %s elements" % (counts, check["elements"]))
+    if not check["different"] and (check["max_abs"] or check["relative_l2"]):
+        bundle.fail(where, "no element differs, yet by up to %s" % check["max_abs"])
+    if check["op"] not in NOT_IN_GRAPHS and not check["replays"] > 0:
+        bundle.fail(where, "was never replayed from a graph")
+    least = REPEATS.get(device, max(REPEATS.values()))
+    if not check["repeats"] >= least:
+        bundle.fail(where, "was run %s times, expected %d" % (check["repeats"], least))
+
+
+def named_sizes(bundle: Bundle, checks: Sequence[Json]) -> None:
+    """The sizes that the earlier engine's operators were checked at, so that the two can be read side by side."""
+    shown = {(check["op"], check["variant"], check["shape"].split("]")[0]) for check in checks}
+    hidden = bundle.json("checkpoint.json")["label_head"]["shape"][1]
+    for op, rows, variants in NAMED_SIZES:
+        for size in rows:
+            first = "[%d, " % size + (str(hidden) if op == "rms_norm" else "")
+            for variant in variants:
+                if not any(key[:2] == (op, variant) and key[2].startswith(first) for key in shown):
+                    bundle.fail("operators.json %s" % op, "was not compared at %d rows (%s)" % (size, variant))
 
 
 def ops_of_table(bundle: Bundle) -> List[str] | None:
-    """Names of the ops that the packed source of the op table declares."""
+    """Names of the ops that the packed source of the op table declares: its fields that can be called."""
     source = bundle.sources().get("kit/kernels/table.py")
     if source is None:
         return None
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef) and node.name == "Ops":
-            fields = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
-            return [field.id for field in fields if isinstance(field, ast.Name)]
+            fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
+            ops = [field.target for field in fields if "Callable" in ast.dump(field.annotation)]
+            return [op.id for op in ops if isinstance(op, ast.Name)]
     return []
 
 
@@ -1862,7 +1917,7 @@ def run_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
         checks = bundle.json("operators.json")["checks"]
         yield (
             ("operators", None, None),
-            none_of(sum(c["different"] + c["nan"] for c in checks) if checks else None),
+            none_of(sum(c[name] for c in checks for name in MISSES) if checks else None),
         )
     yield ("health", None, None), none_of(len(health_misses(bundle)))
     yield (
@@ -2018,6 +2073,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_verdict, check_sums, check_roles, check_formats, check_crate,
     check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_device,
     check_checkpoint,
+    check_weights,
     check_sources, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from kit import runtime
 from kit.campaign import operator_checks
+from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.operator_trace import PoisonedAllocations, difference
 from kit.campaign.operator_trial import changed, surrounded, with_gaps
-from kit.campaign.operators import BESIDES, MISSES, compare_with
+from kit.campaign.operators import BESIDES, compare_with
 from kit.engine import reference
 from kit.engine.reference import ReferenceEngine
 from kit.kernels import Ops
@@ -49,7 +50,7 @@ def test_every_op_is_compared_and_every_bit_is_equal(report: dict[str, Any]) -> 
     assert report["ops"] == list(Ops.names())
     compared = {check["op"] for check in report["checks"]}
     assert compared == {*Ops.names(), *BESIDES}
-    assert [check for check in report["checks"] if any(check[name] for name in MISSES)] == []
+    assert [check for check in report["checks"] if any(check[name] for name in OPERATOR_MISSES)] == []
     assert all(check["elements"] > 0 for check in report["checks"])
     assert {(check["max_abs"], check["relative_l2"]) for check in report["checks"]} == {(0.0, 0.0)}
 
@@ -77,7 +78,7 @@ def test_the_sizes_of_the_earlier_engine_are_among_them(report: dict[str, Any]) 
 def test_totals_are_the_sums(report: dict[str, Any]) -> None:
     assert report["totals"]["checks"] == len(report["checks"])
     assert report["totals"]["elements"] == sum(check["elements"] for check in report["checks"]) > 1e6
-    assert {report["totals"][name] for name in MISSES} == {0}
+    assert {report["totals"][name] for name in OPERATOR_MISSES} == {0}
 
 
 def test_a_cpu_has_no_kernels_to_prove(report: dict[str, Any]) -> None:
@@ -122,7 +123,7 @@ def test_a_wrong_op_is_noticed_and_only_it(
 ) -> None:
     checks = checks_with(engine, profile, monkeypatch, **{name: WRONG[name]})
     assert {check["op"] for check in checks if check["different"]} == {name}
-    assert {check["op"] for check in checks if any(check[miss] for miss in MISSES)} == {name}
+    assert {check["op"] for check in checks if any(check[miss] for miss in OPERATOR_MISSES)} == {name}
     assert any(check["nan"] for check in checks) == (name == "gelu")
 
 
@@ -131,7 +132,7 @@ def test_an_op_that_is_not_the_same_twice_is_noticed(
 ) -> None:
     calls = itertools.count()
     checks = checks_with(engine, profile, monkeypatch, gelu=lambda x: PLAIN.gelu(x) + next(calls) // 3)
-    (noticed,) = (check for check in checks if any(check[miss] for miss in MISSES))
+    (noticed,) = (check for check in checks if any(check[miss] for miss in OPERATOR_MISSES))
     assert (noticed["op"], noticed["different"]) == ("gelu", 0)
     assert noticed["repeats_different"] > 0
 
@@ -142,7 +143,7 @@ def test_an_op_that_remembers_its_first_input_is_noticed_on_other_inputs(
     seen: dict[torch.Size, Tensor] = {}
     remembers = lambda x: seen.setdefault(x.shape, PLAIN.gelu(x)).clone()  # noqa: E731
     checks = checks_with(engine, profile, monkeypatch, gelu=remembers)
-    (noticed,) = (check for check in checks if any(check[miss] for miss in MISSES))
+    (noticed,) = (check for check in checks if any(check[miss] for miss in OPERATOR_MISSES))
     assert (noticed["op"], noticed["different"], noticed["repeats_different"]) == ("gelu", 0, 0)
     assert noticed["changed_different"] > 0
 
@@ -151,7 +152,7 @@ def test_an_op_that_reads_outside_its_input_is_noticed_in_the_graph(
     engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = checks_with(engine, profile, monkeypatch, silu_mul=beyond_its_input)
-    noticed = [check for check in checks if any(check[miss] for miss in MISSES)]
+    noticed = [check for check in checks if any(check[miss] for miss in OPERATOR_MISSES)]
     assert {check["op"] for check in noticed} == {"silu_mul"}
     assert all(check["replay_different"] > 0 == check["different"] for check in noticed)
 
@@ -161,7 +162,7 @@ def test_an_op_that_cannot_be_captured_is_noticed_with_the_reason(
 ) -> None:
     asks_the_host = lambda x: PLAIN.gelu(x) * float(x.isfinite().all())  # noqa: E731
     checks = checks_with(engine, profile, monkeypatch, gelu=asks_the_host)
-    (noticed,) = (check for check in checks if any(check[miss] for miss in MISSES))
+    (noticed,) = (check for check in checks if any(check[miss] for miss in OPERATOR_MISSES))
     assert (noticed["op"], noticed["replays"]) == ("gelu", 0)
     assert noticed["replay_different"] == noticed["elements"]
     assert "host" in noticed["replay_error"]

@@ -107,7 +107,7 @@ def write_project(root: Path, profile: Profile) -> None:
     (root / "notebooks").mkdir()
     (root / ".cache").mkdir()
     shutil.copyfile(PROJECT_ROOT / "kit" / "evidence" / "audit.py", root / "kit" / "evidence" / "audit.py")
-    (root / "kit" / "kernels" / "table.py").write_text("class Ops:\n    rms_norm: object\n")
+    (root / "kit" / "kernels" / "table.py").write_text("class Ops:\n    rms_norm: Callable[..., Tensor]\n    proofs: Proofs | None = None\n")
     (root / ".gitignore").write_text(".cache/\n")
     (root / ".cache" / "weights.bin").write_bytes(b"not a source")
     (root / "README.md").write_text("A made-up project.\n")
@@ -208,6 +208,17 @@ class Tamper:
         rest = lines[1:]
         edit(rest)
         (self.path / name).write_bytes(b"".join(compact(line) + b"\n" for line in [lines[0], *rest]))
+
+    def operator(self, index: int, **changes: Any) -> None:
+        """Change one line of operators.json, and the totals with it."""
+
+        def edit(document: dict[str, Any]) -> None:
+            checks = document["checks"]
+            checks[index].update(changes)
+            for name in set(changes) & set(document["totals"]):
+                document["totals"][name] = sum(check[name] for check in checks)
+
+        self.json("operators.json", edit)
 
     def reseal(self) -> None:
         manifest.write_sums(self.path)

@@ -336,7 +336,15 @@ CASES: list[tuple[str, Deed, str]] = [
     ("a graph counter edited", lambda t: t.json("counters.json", lambda d: d["engines"]["graph"]["counters"]["text"].update(captures=99)), "counters: counters.json graph"),
     ("a graph event edited", lambda t: t.lines(f"{GRAPH}/worker.jsonl", lambda x: next(q for q in question_lines(x) if q["action"] == "replay").update(action="eager")), "graph: records/graph/worker.jsonl"),
     ("an operator difference removed from sight", lambda t: t.json("operators.json", lambda d: d["checks"].clear()), "operators: operators.json: compares nothing"),
-    ("an operator that differs", lambda t: t.json("operators.json", lambda d: d["checks"][0].update(different=1)), "1 of 32 elements differ"),
+    ("an operator that differs", lambda t: t.operator(0, different=1), "operators.json rms_norm [2, 16]: different 1 of 32 elements"),
+    ("an operator that differs on other inputs", lambda t: t.operator(0, changed_different=2), "changed_different 2 of 32 elements"),
+    ("an operator whose replay differs", lambda t: t.operator(0, replay_different=3), "replay_different 3 of 32 elements"),
+    ("an operator that does not repeat itself", lambda t: t.operator(0, repeats_different=4), "repeats_different 4 of 32 elements"),
+    ("an operator that gives no numbers", lambda t: t.operator(0, nan=5), "nan 5 of 32 elements"),
+    ("a negative count that balances another", lambda t: t.operator(0, different=-1), "a count is no count"),
+    ("a distance between equal operators", lambda t: t.operator(0, relative_l2=0.1), "no element differs, yet by up to 0.0"),
+    ("an operator that no graph replayed", lambda t: t.operator(0, replays=0), "was never replayed from a graph"),
+    ("an operator that ran once", lambda t: t.operator(0, repeats=1), "was run 1 times, expected 2"),
     ("an op left out", lambda t: t.json("operators.json", lambda d: d.update(ops=[])), "operators.json ops"),
     ("a drill that failed", lambda t: t.lines("records/drills.jsonl", lambda x: x[0]["checks"].update({"the process is gone": False})), "drills: records/drills.jsonl killed-worker"),
     ("health that was never asked", lambda t: t.json(f"{GRAPH}/engine.json", lambda d: d["health_after_refused"].pop()), "health after refusal 2"),
@@ -396,6 +404,12 @@ def audit_problems(path: Path) -> list[str]:
     kept, audit.MOST_LISTED = audit.MOST_LISTED, 100_000
     try:
         return audit.judge(str(path))["problems"]
+    ("a label head that was not compared", lambda t: t.json("operators.json", lambda d: d["checks"].pop()), "operators.json label_head: was not compared"),
+    ("an op that the table lacks", lambda t: t.operator(1, op="rms"), "operators.json rms: is neither an op nor known beside them"),
+    ("operator totals edited", lambda t: t.json("operators.json", lambda d: d["totals"].update(elements=1)), "operators.json totals"),
+    ("operators of another device", lambda t: t.json("operators.json", lambda d: d.update(device="cuda")), "operators.json device: found"),
+    ("operators of a device without the named sizes", lambda t: t.json("operators.json", lambda d: d.update(device="cuda")), "operators.json causal_attention: was not compared at 278 rows (strided v)"),
+    ("a kernel used against its proof", lambda t: t.json("operators.json", lambda d: d["proofs"].append({"op": "rms_norm", "key": "2x16", "choice": "kernel", "elements": 64, "different": 1, "reason": ""})), "operators.json proofs rms_norm 2x16: a kernel is used though 1 of 64 differ"),
     finally:
         audit.MOST_LISTED = kept
 
