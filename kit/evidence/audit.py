@@ -80,6 +80,7 @@ DOCUMENTS = {
 NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1"}
 CRATE = "ro-crate-metadata.json"
 PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")
+ANSWERS = "reference.json"  # the file of frozen answers where the profile names no other
 CHECKPOINT_FILES = ("checkpoint.json", "records/label_head.bin")  # a run of a remote engine alone has none
 MAY_BE = (
     r"protocol/.+",
@@ -281,11 +282,16 @@ class Bundle:
 
     @once
     def frozen(self) -> Any:
-        """Request id -> response frozen with the protocol; None where none were."""
-        if not self.exists("protocol/reference.json"):
+        """Request id -> response frozen with the protocol, of the profile's answers; None where none were."""
+        if not self.exists(self.answers):
             return None
-        entries = parse_json(self.read("protocol/reference.json"), "protocol/reference.json")
+        entries = parse_json(self.read(self.answers), self.answers)
         return {entry["id"]: entry["response"] for entry in entries}
+
+    @property
+    def answers(self) -> str:
+        """Where the answers of this checkpoint are frozen; bundles older than the key have one file of them."""
+        return "protocol/%s" % self.profile["protocol"].get("answers", ANSWERS)
 
     # what was recorded
 
@@ -632,7 +638,9 @@ def check_protocol(bundle: Bundle) -> None:
     if len(set(ids)) != len(ids):
         bundle.fail("protocol/corpus.jsonl", "has a request id twice")
     if bundle.frozen() is not None:
-        bundle.expect("protocol/reference.json ids", sorted(bundle.frozen()), sorted(ids))
+        bundle.expect("%s ids" % bundle.answers, sorted(bundle.frozen()), sorted(ids))
+    elif bundle.profile["protocol"]["frozen"] and bundle.answers != "protocol/" + ANSWERS:
+        bundle.fail(bundle.answers, "is missing, and the profile names it as the answers to judge against")
 
 
 def check_settings(bundle: Bundle) -> None:
@@ -746,6 +754,26 @@ def check_checkpoint(bundle: Bundle) -> None:
             bundle.fail(
                 "checkpoint.json %s" % name, "is %s, expected a positive number" % short(calibration[name])
             )
+
+
+def check_weights(bundle: Bundle) -> None:
+    """Every engine held the same weights, tensor by tensor, and those the checkpoint stage summed, if it did.
+
+    checkpoint.json carries a sum where its stage read or made every tensor; the sums of a download are the
+    engines' own, so they are compared with each other. An engine without one shows nothing about its weights.
+    """
+    if not bundle.recorded_engines:
+        return
+    document, sums = bundle.json("checkpoint.json"), {}
+    for engine in bundle.recorded_engines:
+        found = bundle.json("records/%s/engine.json" % engine)["describe"].get("weights_sum")
+        if found is not None:
+            sums["records/%s/engine.json" % engine] = found
+        elif document.get("weights_sum") is not None:
+            bundle.fail("records/%s/engine.json weights_sum" % engine, "is missing: nothing says what it held")
+    wanted = document.get("weights_sum") or next(iter(sums.values()), None)
+    for name in sorted(sums):
+        bundle.expect("%s weights_sum" % name, sums[name], wanted)
 
 
 # ---------------------------------------------------------------- sources and notebooks
@@ -2073,6 +2101,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_verdict, check_sums, check_roles, check_formats, check_crate,
     check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_device,
     check_checkpoint,
+    check_weights,
     check_weights,
     check_sources, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,

@@ -296,7 +296,7 @@ class WorkerSide:
     ) -> None:
         self.engine, self.plant, self.emit, self.rows = engine, plant, emit, rows
         self.policy = PolicySimulation(profile.graph) if engine == "graph" else None
-        self.describe = {"engine": engine, "head_rows": LABELS}
+        self.describe = {"engine": engine, "head_rows": LABELS, "weights_sum": "5" * 64}
         self.answered = 0
         emit(compact({"format": "kit-worker/2", "engine": engine, "model": profile.model.name}))
 
@@ -503,7 +503,7 @@ def write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
         },
         "environment.json": {"format": "kit-environment/1", "python": "3.11"},
         "checkpoint.json": {
-            "format": "kit-checkpoint/1", "digest": "0" * 64, "files": {},
+            "format": "kit-checkpoint/1", "digest": "0" * 64, "files": {}, "weights_sum": "5" * 64,
             "calibration": {"temperature": TEMPERATURE, "mm_temperature": MM_TEMPERATURE, "threshold": None},
             "label_head": {
                 "ids": list(range(LABELS)), "rows_sha256": digest(head), "file": "records/label_head.bin",

@@ -297,6 +297,50 @@ def other_weights(t: Tamper) -> None:
     t.json(f"{GRAPH}/engine.json", lambda d: d["describe"].update(checkpoint_digest="1" * 64))
 
 
+def weights_one_engine_did_not_hold(t: Tamper) -> None:
+    """In engine.json and in the worker's own ready line, which must agree."""
+    t.json(f"{GRAPH}/engine.json", lambda d: d["describe"].update(weights_sum="6" * 64))
+    t.lines(
+        f"{GRAPH}/worker.jsonl",
+        lambda lines: next(x for x in lines if x["kind"] == "ready")["describe"].update(weights_sum="6" * 64),
+    )
+
+
+def weights_nobody_summed(t: Tamper) -> None:
+    t.json(f"{NATIVE}/engine.json", lambda d: d["describe"].pop("weights_sum"))
+
+
+def weights_the_stage_did_not_see(t: Tamper) -> None:
+    t.json("checkpoint.json", lambda d: d.update(weights_sum="7" * 64))
+
+
+def answers_that_are_not_there(t: Tamper) -> None:
+    document = json.loads((t.path / "profile.json").read_text())
+    document["protocol"]["answers"] = "reference-other.json"
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")) + "\n"
+    (t.path / "profile.json").write_text(text)
+
+
+def graph_forward(lines: list[dict], **wanted: object) -> dict:
+    """The first recorded forward of the graph engine that is as asked for."""
+    return next(x for x in lines if x["kind"] in ("question", "vision") and wanted.items() <= x.items())
+
+
+def edit_graph(edit: Callable[[list[dict]], object]) -> Deed:
+    return lambda t: t.lines(f"{GRAPH}/worker.jsonl", edit)
+
+
+def capture_said_to_be_smaller(lines: list[dict]) -> None:
+    """In the event and in every counter behind it, but for those at the end."""
+    line = graph_forward(lines, action="capture", warmup=None)
+    cache = line["key"].split(":")[0]
+    line["bytes"] -= 1
+    for post in lines[lines.index(line) : -1]:
+        if post.get("counters"):
+            post["counters"][cache]["captured_bytes"] -= 1
+            post["counters"][cache]["bytes"] -= 1
+
+
 def link(t: Tamper) -> None:
     os.symlink("/etc/hostname", t.path / "logs" / "host.log")
 
@@ -319,6 +363,10 @@ CASES: list[tuple[str, Deed, str]] = [
     ("a file removed", remove_file, "roles: records/native/engine.json: is missing"),
     ("a body removed", remove_body, "is missing, and a recorded exchange needs it"),
     ("a file renamed", rename_file, "roles: operator.json: has no role"),
+    ("another weight in one engine", weights_one_engine_did_not_hold, "records/graph/engine.json weights_sum"),
+    ("an engine that hides its weights", weights_nobody_summed, "records/native/engine.json weights_sum: is missing"),
+    ("a checkpoint stage that summed others", weights_the_stage_did_not_see, "records/reference/engine.json weights_sum"),
+    ("frozen answers that are not there", answers_that_are_not_there, "protocol/reference-other.json: is missing"),
     ("a link added", link, "sums: logs/host.log: is a link"),
     ("a file replaced by a link", link_in_place, "sums: counters.json: is a link"),
     ("a client record dropped", lambda t: t.lines(f"{NATIVE}/exchanges.jsonl", lambda x: x.pop(5)), "1 planned request(s) not recorded"),
@@ -334,6 +382,16 @@ CASES: list[tuple[str, Deed, str]] = [
     ("a worst figure edited", lambda t: t.json("drift.json", lambda d: d["worst"]["native/fresh"].update(max_steps=1.0)), "drift.json worst native/fresh max_steps"),
     ("a latency edited", lambda t: t.json("performance.json", lambda d: d["rows"][3].update(median_ms=0.5)), "performance: performance.json"),
     ("a graph counter edited", lambda t: t.json("counters.json", lambda d: d["engines"]["graph"]["counters"]["text"].update(captures=99)), "counters: counters.json graph"),
+    ("a replay said to be a capture", edit_graph(lambda x: graph_forward(x, action="replay").update(action="capture", bytes=9)), "graph: records/graph/worker.jsonl text cache: post"),
+    ("a capture said to be a replay", edit_graph(lambda x: graph_forward(x, action="capture").update(action="replay", bytes=0, pool=0)), "graph: records/graph/worker.jsonl"),
+    ("a forward's trace line dropped", edit_graph(lambda x: x.remove(graph_forward(x, action="replay", warmup=None))), "graph: records/graph/worker.jsonl"),
+    ("a warm-up's trace line dropped", edit_graph(lambda x: x.remove(graph_forward(x, kind="vision", warmup="image"))), "graph: records/graph/worker.jsonl vision cache"),
+    ("a capture's bytes edited", edit_graph(lambda x: graph_forward(x, action="capture").update(bytes=1)), "counters {"),
+    ("a capture's bytes edited where counters follow", edit_graph(capture_said_to_be_smaller), "closed: counters {"),
+    ("a pool said not to have grown", edit_graph(lambda x: graph_forward(x, action="capture").update(pool=0)), "counters {"),
+    ("a replay that took memory", edit_graph(lambda x: graph_forward(x, action="replay").update(pool=4096)), "pool of replay is 4096"),
+    ("the counters behind one post edited", edit_graph(lambda x: next(p for p in x if p.get("counters") and p["kind"] == "post")["counters"]["text"].update(captures=99)), "graph: records/graph/worker.jsonl text cache: post"),
+    ("the counters behind one post dropped", edit_graph(lambda x: next(p for p in x if p.get("counters") and p["kind"] == "post").update(counters={})), "graph: records/graph/worker.jsonl text cache: post"),
     ("a graph event edited", lambda t: t.lines(f"{GRAPH}/worker.jsonl", lambda x: next(q for q in question_lines(x) if q["action"] == "replay").update(action="eager")), "graph: records/graph/worker.jsonl"),
     ("an operator difference removed from sight", lambda t: t.json("operators.json", lambda d: d["checks"].clear()), "operators: operators.json: compares nothing"),
     ("an operator that differs", lambda t: t.operator(0, different=1), "operators.json rms_norm [2, 16]: different 1 of 32 elements"),
@@ -346,6 +404,12 @@ CASES: list[tuple[str, Deed, str]] = [
     ("an operator that no graph replayed", lambda t: t.operator(0, replays=0), "was never replayed from a graph"),
     ("an operator that ran once", lambda t: t.operator(0, repeats=1), "was run 1 times, expected 2"),
     ("an op left out", lambda t: t.json("operators.json", lambda d: d.update(ops=[])), "operators.json ops"),
+    ("a label head that was not compared", lambda t: t.json("operators.json", lambda d: d["checks"].pop()), "operators.json label_head: was not compared"),
+    ("an op that the table lacks", lambda t: t.operator(1, op="rms"), "operators.json rms: is neither an op nor known beside them"),
+    ("operator totals edited", lambda t: t.json("operators.json", lambda d: d["totals"].update(elements=1)), "operators.json totals"),
+    ("operators of another device", lambda t: t.json("operators.json", lambda d: d.update(device="cuda")), "operators.json device: found"),
+    ("operators of a device without the named sizes", lambda t: t.json("operators.json", lambda d: d.update(device="cuda")), "operators.json causal_attention: was not compared at 278 rows (strided v)"),
+    ("a kernel used against its proof", lambda t: t.json("operators.json", lambda d: d["proofs"].append({"op": "rms_norm", "key": "2x16", "choice": "kernel", "elements": 64, "different": 1, "reason": ""})), "operators.json proofs rms_norm 2x16: a kernel is used though 1 of 64 differ"),
     ("a drill that failed", lambda t: t.lines("records/drills.jsonl", lambda x: x[0]["checks"].update({"the process is gone": False})), "drills: records/drills.jsonl killed-worker"),
     ("health that was never asked", lambda t: t.json(f"{GRAPH}/engine.json", lambda d: d["health_after_refused"].pop()), "health after refusal 2"),
     ("an empty corpus", empty_corpus, "protocol/corpus.jsonl holds no request; an empty corpus proves nothing"),
@@ -404,12 +468,6 @@ def audit_problems(path: Path) -> list[str]:
     kept, audit.MOST_LISTED = audit.MOST_LISTED, 100_000
     try:
         return audit.judge(str(path))["problems"]
-    ("a label head that was not compared", lambda t: t.json("operators.json", lambda d: d["checks"].pop()), "operators.json label_head: was not compared"),
-    ("an op that the table lacks", lambda t: t.operator(1, op="rms"), "operators.json rms: is neither an op nor known beside them"),
-    ("operator totals edited", lambda t: t.json("operators.json", lambda d: d["totals"].update(elements=1)), "operators.json totals"),
-    ("operators of another device", lambda t: t.json("operators.json", lambda d: d.update(device="cuda")), "operators.json device: found"),
-    ("operators of a device without the named sizes", lambda t: t.json("operators.json", lambda d: d.update(device="cuda")), "operators.json causal_attention: was not compared at 278 rows (strided v)"),
-    ("a kernel used against its proof", lambda t: t.json("operators.json", lambda d: d["proofs"].append({"op": "rms_norm", "key": "2x16", "choice": "kernel", "elements": 64, "different": 1, "reason": ""})), "operators.json proofs rms_norm 2x16: a kernel is used though 1 of 64 differ"),
     finally:
         audit.MOST_LISTED = kept
 
