@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from kit.profile import Graph, GraphCache
 
 CACHES = ("text", "multimodal", "vision")
-COUNTERS = ("captures", "replays", "evictions", "invalidations", "fallbacks", "entries", "bytes")
+COUNTERS = ("captures", "replays", "evictions", "invalidations", "fallbacks", "captured_bytes")
 
 
 @dataclass(frozen=True)
 class Forward:
     """One forward of a graph engine. tokens: prompt length, or None for a vision forward.
 
-    key, action, bytes: as recorded (action None: not known, so a new key is taken as captured).
+    key, action, bytes, pool: as recorded (action None: not known, so a new key is taken as captured).
     """
 
     cache: Literal["text", "multimodal", "vision"]
@@ -33,12 +33,14 @@ class Forward:
     tokens: int | None
     action: str | None = None
     bytes: int = 0
+    pool: int = 0
 
 
 @dataclass
 class _Cache:
     bounds: GraphCache
     entries: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    pool: int = 0
     failed: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -46,15 +48,23 @@ class _Cache:
     def off(self) -> bool:
         return self.bounds.entries == 0 or self.bounds.megabytes == 0
 
+    @property
+    def bytes(self) -> int:
+        return sum(self.entries.values()) + self.pool
+
     def drop_all(self) -> None:
         self.counts["invalidations"] += len(self.entries)
         self.entries.clear()
+        self.pool = 0
 
-    def insert(self, key: str, size: int) -> None:
+    def insert(self, key: str, size: int, pool: int) -> None:
         self.entries[key] = size
-        while len(self.entries) > self.bounds.entries or sum(self.entries.values()) > self.bounds.megabytes << 20:
+        self.pool += pool
+        while len(self.entries) > self.bounds.entries or self.bytes > self.bounds.megabytes << 20:
             self.entries.popitem(last=False)
             self.counts["evictions"] += 1
+            # What entries share goes with the last of them.
+            self.pool = self.pool if self.entries else 0
 
 
 class PolicySimulation:
@@ -84,16 +94,20 @@ class PolicySimulation:
         if forward.key in cache.failed or forward.action == "fallback":
             cache.failed.add(forward.key)
             cache.counts["fallbacks"] += 1
+            cache.counts["captured_bytes"] += forward.pool
+            if forward.pool:  # the failed capture left it in what entries share, so they all go
+                cache.drop_all()
             return "fallback"
         cache.counts["captures"] += 1
-        cache.insert(forward.key, forward.bytes)
+        cache.counts["captured_bytes"] += forward.bytes + forward.pool
+        cache.insert(forward.key, forward.bytes, forward.pool)
         return "capture"
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Counters of every cache, in the form engines report them."""
         return {
-            name: {key: cache.counts[key] for key in COUNTERS[:-2]}
-            | {"entries": len(cache.entries), "bytes": sum(cache.entries.values())}
+            name: {key: cache.counts[key] for key in COUNTERS}
+            | {"entries": len(cache.entries), "bytes": cache.bytes, "pool_bytes": cache.pool}
             for name, cache in self._caches.items()
         }
 
@@ -103,9 +117,9 @@ def forward_of(line: Mapping[str, Any]) -> Forward:
     grids = line["grids"]
     if line["kind"] == "vision":
         key = "vision:" + "+".join("x".join(map(str, grid)) for grid in grids)
-        return Forward("vision", key, None, line["action"], line["bytes"])
+        return Forward("vision", key, None, line["action"], line["bytes"], line["pool"])
     cache: Literal["text", "multimodal"] = "multimodal" if grids else "text"
-    return Forward(cache, f"{cache}:{line['tokens']}", line["tokens"], line["action"], line["bytes"])
+    return Forward(cache, f"{cache}:{line['tokens']}", line["tokens"], line["action"], line["bytes"], line["pool"])
 
 
 @dataclass(frozen=True)
@@ -122,7 +136,7 @@ class PolicyCheck:
 def check_policy(
     lines: Iterable[Mapping[str, Any]], graph: Graph, final_counters: Mapping[str, Any] | None = None
 ) -> PolicyCheck:
-    """Replay a worker's record lines (warm-ups included) and compare every event and counter.
+    """Replay a worker's record lines (warm-ups included) and compare every event, and the counters behind each post.
 
     final_counters: what the runner noted in engine.json, held to the same prediction. Counters that were
     never reported are a mismatch: an engine that died cannot pass.
@@ -141,6 +155,11 @@ def check_policy(
                     f"worker.jsonl line {number}: {line['key']} {line['action']}, the policy gives "
                     f"{forward.key} {expected}"
                 )
+            mismatches[forward.cache] += [f"worker.jsonl line {number}: {what}" for what in misplaced_sizes(forward)]
+        elif kind == "post" and line["status"] == 200:
+            moment = f"post {line['sequence']}"
+            for name, wanted in simulation.counters().items():
+                mismatches[name] += counter_faults(moment, line["counters"].get(name), wanted)
         elif kind in ("ready", "closed"):
             predicted[kind] = simulation.counters()
             reported[kind] = line["counters"]
@@ -151,9 +170,19 @@ def check_policy(
         predicted["engine.json"] = predicted["closed"]
     for moment in predicted:
         for name in CACHES:
-            found = reported.get(moment, {}).get(name)
-            if found != predicted[moment][name]:
-                mismatches[name].append(f"{moment}: counters {found}, the policy gives {predicted[moment][name]}")
+            mismatches[name] += counter_faults(moment, reported.get(moment, {}).get(name), predicted[moment][name])
     return PolicyCheck(
         mismatches, predicted["ready"], predicted["closed"], reported.get("ready"), reported.get("closed")
     )
+
+
+def counter_faults(moment: str, found: Mapping[str, int] | None, wanted: Mapping[str, int]) -> list[str]:
+    """What is wrong with one cache's reported counters: nothing, or one sentence."""
+    return [] if found == wanted else [f"{moment}: counters {found}, the policy gives {wanted}"]
+
+
+def misplaced_sizes(forward: Forward) -> list[str]:
+    """Sizes on an event that took no memory."""
+    took = {"capture": ("bytes", "pool"), "fallback": ("pool",)}.get(forward.action or "", ())
+    sizes = {"bytes": forward.bytes, "pool": forward.pool}
+    return [f"{forward.action} with {name} {size}" for name, size in sizes.items() if size and name not in took]

@@ -38,7 +38,8 @@ class Prepared:
     """A request ready for any engine; building it needs no weights and no device.
 
     body: the bytes as received (what a remote engine forwards). grids: one an image.
-    pixels: float32 [sum of t*h*w, 1536] on the CPU, or None without images.
+    pixels: float32 [sum of t*h*w, 1536] on the CPU (in pinned memory, where an engine prepared it for a GPU), or
+    None without images.
     """
 
     body: bytes
@@ -58,12 +59,14 @@ class Event:
 
     key: e.g. "text:98", "multimodal:149", "vision:1x16x16+1x16x32"; "" for an engine without graphs.
     action: "capture", "replay", "fallback" (a capture failed) or "eager" (no cache in use).
-    bytes: size of a captured entry, 0 otherwise.
+    bytes: what a captured entry holds alone, 0 otherwise. pool: by how much a capture, also one that failed, made
+    the memory grow that all entries of its cache share.
     """
 
     key: str = ""
     action: str = "eager"
     bytes: int = 0
+    pool: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ class QuestionResult:
     """One question's raw outcome: float32 label logits (candidate order) and the final-norm hidden row.
 
     hidden: the last position's row after the final norm, in the model's dtype, little endian bytes
-    (BF16: 2 bytes a value); b"" where an engine cannot give it (remote).
+    (BF16: 2 bytes a value); b"" where an engine cannot give it (remote). milliseconds: its prefill, as the
+    device saw it; 0 where that is not measured.
     """
 
     question_id: str
@@ -79,13 +83,15 @@ class QuestionResult:
     hidden: bytes
     tokens: int
     event: Event
+    milliseconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
 class Decision:
     """The answer to one request. answers: question id -> answer object, as the response carries them.
 
-    vision is None for a text request. timings_ms: "vision", "language", "total" where measured.
+    vision is None for a text request. timings_ms, where measured: "vision" and "language" (all prefills) as the
+    device saw them, "total" by the clock of the host.
     """
 
     answers: dict[str, dict[str, Any]]

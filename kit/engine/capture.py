@@ -27,9 +27,14 @@ if TYPE_CHECKING:
 
 
 class Recording(Protocol):
-    """One captured forward. bytes: memory held by it alone, static output included."""
+    """One captured forward.
+
+    bytes: memory held by it alone. pool_bytes: by how much recording it made the memory grow that its group
+    shares, and that is freed when the last recording of the group is closed.
+    """
 
     bytes: int
+    pool_bytes: int
 
     def replay(self) -> Tensor:
         """Run it on what the static buffers hold now. The result is overwritten by the next replay."""
@@ -50,11 +55,21 @@ class Backend(Protocol):
         """The op table in the form this backend records best, equal bit for bit."""
         ...
 
-    def record(self, forward: Callable[[], Tensor]) -> Recording:
-        """Capture `forward`, a pure function of static buffers and weights that was run before.
+    def run(self, forward: Callable[[], Tensor]) -> Tensor:
+        """Run `forward` eagerly, in the surroundings that `record` will capture it in."""
+        ...
 
-        Raises CaptureError where it cannot be recorded; later recordings work all the same.
+    def record(self, forward: Callable[[], Tensor], group: str) -> Recording:
+        """Capture `forward`, a pure function of static buffers and weights that `run` has run before.
+
+        Recordings of one group share memory: one replay's result is gone when the next of the group begins,
+        and no two may be under way at once. Raises CaptureError where it cannot be recorded; later recordings
+        work all the same.
         """
+        ...
+
+    def outside_bytes(self) -> int:
+        """Memory that recordings hold without torch knowing; only differences mean anything."""
         ...
 
     def close(self) -> None:
@@ -145,6 +160,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class AtenRecording:
     """The calls of one forward with a static output; `Recording`."""
 
+    pool_bytes = 0  # intermediate results are allocated and freed by every replay
+
     def __init__(self, calls: Sequence[_Call], result: int, output: Tensor, owned_bytes: int) -> None:
         self.bytes = owned_bytes + output.untyped_storage().nbytes()
         self.calls: tuple[_Call, ...] = _with_lifetimes(calls, result)
@@ -176,7 +193,10 @@ class AtenReplay:
             return ops
         return dataclasses.replace(ops, delta_rule=registered_delta_rule())
 
-    def record(self, forward: Callable[[], Tensor]) -> Recording:
+    def run(self, forward: Callable[[], Tensor]) -> Tensor:
+        return forward()
+
+    def record(self, forward: Callable[[], Tensor], group: str) -> Recording:
         recorder = _Recorder()
         try:
             with recorder:
@@ -186,6 +206,10 @@ class AtenReplay:
             raise
         except Exception as error:
             raise CaptureError(f"recording failed: {type(error).__name__}: {error}") from error
+
+    def outside_bytes(self) -> int:
+        """Nothing is hidden from torch."""
+        return 0
 
     def close(self) -> None:
         """Nothing is shared between recordings."""

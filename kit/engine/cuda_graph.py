@@ -1,36 +1,58 @@
-"""CUDA graphs as a capture backend: one graph, one memory pool and one stream for every recording.
+"""CUDA graphs as a capture backend: whole forwards, recorded on one stream into a memory pool a group.
 
-Covers: `cuda-graph`, the `kit.engine.capture.Backend` of a GPU. Nothing is shared between recordings, because
-every sharing has a known way to go wrong: in a shared pool an earlier graph's tensors can be reused by a later
-capture, and the workspaces that cuBLAS keeps per stream are cleared when a graph of that stream is reset.
-torch hands out its streams from a ring of 32, so each stream is created here and used by one recording at a time.
-The price is a cuBLAS workspace a stream (33 MiB on an H200), kept for the next recording and not counted in bytes.
-Does not cover: which forwards are captured, or static inputs (`kit.engine.graph`).
+Covers: `cuda-graph`, the `kit.engine.capture.Backend` of a GPU: the run before a capture, the capture in steps
+that fail apart (begin, record, end, instantiate), and leaving device, stream and allocator in order after each.
+
+The recordings of a group (a cache) share a private pool: a recording of its own pool would keep every
+intermediate result of a forward for itself, 5 GB for the lengths of one protocol at 27B, where the largest
+alone needs a tenth. Sharing is safe because nothing in a pool lives past a replay: replays are issued one
+after another on the engine's stream, and a result is copied out of the pool before the next one begins. Two
+things would break that, and are kept out of it. Buffers a caller fills lie outside, since they were allocated
+before. And the workspace that cuBLAS keeps for each stream: made before the capture, it would lie outside
+every pool, and resetting one graph makes torch free it under all others of that stream; so it is dropped
+first, and every capture takes its own from the pool.
+Does not cover: which forwards are captured, or static inputs (`kit.engine.captured`).
 """
 
 from __future__ import annotations
 
-import ctypes
+import logging
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from kit.engine import autotune
+from kit.engine.cuda_device import CudaDevice, Pool
 from kit.engine.graph_cache import CaptureError
 
 if TYPE_CHECKING:
     from kit.kernels import Ops
 
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _SharedPool:
+    """One group's pool. bytes: its size, as far as recordings have accounted for it. users: open recordings."""
+
+    id: Pool
+    bytes: int = 0
+    users: int = 0
+
 
 class CudaRecording:
-    """A graph, its output in the graph's own pool, and the bytes the pool has reserved."""
+    """A graph and its output, which lies in the group's pool. `kit.engine.capture.Recording`."""
 
-    def __init__(self, graph: Any, output: Tensor, size: int, give_back: Callable[[], None]) -> None:
-        self.bytes = size
-        self._graph = graph
+    bytes = 0  # what is its own lies outside torch's allocator: see `CudaGraphs.outside_bytes`
+
+    def __init__(self, cuda: CudaDevice, graph: Any, output: Tensor, pool: _SharedPool, growth: int) -> None:
+        self.pool_bytes = growth
+        self._cuda, self._graph, self._pool = cuda, graph, pool
         self._output: Tensor | None = output
-        self._give_back = give_back
 
     def replay(self) -> Tensor:
         """Launch on the current stream, behind the uploads issued there; does not wait."""
@@ -42,85 +64,136 @@ class CudaRecording:
     def close(self) -> None:
         if self._output is None:
             return
-        torch.cuda.synchronize(self._output.device)
+        self._cuda.synchronise()
         self._output = None
         self._graph.reset()
-        self._give_back()
-        # A byte bound means little while the allocator still holds the evicted pool.
-        torch.cuda.empty_cache()
+        self._pool.users -= 1
+        # A byte bound means little while the allocator still holds what nobody uses.
+        self._cuda.empty_cache()
 
 
 class CudaGraphs:
-    """`cuda-graph`: whole forwards as CUDA graphs."""
+    """`cuda-graph`: whole forwards as CUDA graphs. `cuda`: the device to capture on, by way of its few calls."""
 
     name = "cuda-graph"
-    claim = "CUDA graphs replayed from static buffers, one private memory pool an entry"
+    claim = "CUDA graphs replayed from static buffers, one private memory pool a cache"
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._idle: list[torch.cuda.ExternalStream] = []
+    def __init__(self, device: torch.device, cuda: CudaDevice | None = None) -> None:
+        self._cuda = cuda or CudaDevice(device)
+        self._stream: Any = None
+        self._pools: dict[str, _SharedPool] = {}
+        self._failed: list[Any] = []
 
     def ops(self, ops: Ops) -> Ops:
         """As they are: a GPU graph holds kernels, however many calls launched them."""
         return ops
 
-    def record(self, forward: Callable[[], Tensor]) -> CudaRecording:
-        """Warm up on the stream of the capture, then capture in thread-local mode.
+    def run(self, forward: Callable[[], Tensor]) -> Tensor:
+        """Run on the stream of the captures: libraries set up handles, and autotuners tune, for that stream."""
+        current, stream = self._cuda.current_stream(), self._own_stream()
+        stream.wait_stream(current)
+        with self._cuda.on(stream):
+            result = forward()
+        # The result belongs to the captures' stream; that one waits for ours before it reuses the memory.
+        current.wait_stream(stream)
+        return result
+
+    def record(self, forward: Callable[[], Tensor], group: str) -> CudaRecording:
+        """Capture in thread-local mode.
 
         Raises CaptureError after a failure that left the device usable; where even synchronising fails, that
-        error is raised, for then no later result could be trusted.
+        error is raised, for then no later result could be trusted. What a failed capture got from a pool in use
+        stays there: only the pool as a whole can be freed, because its graphs compute in memory it holds as free.
         """
-        stream = self._idle.pop() if self._idle else self._new_stream()
-        graph: Any = torch.cuda.CUDAGraph()
-        pool = torch.cuda.graph_pool_handle()
-        try:
-            output = self._capture(graph, pool, stream, forward)
-        except Exception as error:
-            torch.cuda.synchronize(self._device)
-            self._idle.append(stream)
-            raise CaptureError(f"recording failed: {type(error).__name__}: {error}") from error
+        pool = self._pool(group)
+        self._cuda.synchronise()
+        self._cuda.clear_workspaces()
+        # An allocation inside a capture cannot make room by freeing what the run before it left cached.
+        self._cuda.empty_cache()
+        graph = self._cuda.new_graph()
+        output, failure = self._capture(graph, pool.id, forward)
+        self._cuda.clear_workspaces()
+        if output is None:
+            self._discard(graph)
+            raise CaptureError(failure, self._cuda.pool_bytes(pool.id) - pool.bytes if pool.users else 0)
         # The capture only recorded: NaN marks what no replay has written.
         output.fill_(float("nan"))
-        return CudaRecording(graph, output, _reserved(pool), lambda: self._idle.append(stream))
+        pool.users += 1
+        known, pool.bytes = pool.bytes, self._cuda.pool_bytes(pool.id)
+        return CudaRecording(self._cuda, graph, output, pool, pool.bytes - known)
 
-    def _capture(
-        self, graph: Any, pool: Any, stream: torch.cuda.ExternalStream, forward: Callable[[], Tensor]
-    ) -> Tensor:
-        torch.cuda.synchronize(self._device)
-        with torch.cuda.stream(stream):
-            # Libraries set up handles and workspaces per stream: outside the capture, so outside its pool.
-            forward()
-            torch.cuda.synchronize(self._device)
-            # Not `torch.cuda.graph`: when ending a broken capture raises, it leaves its stream current.
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-            try:
-                output = forward()
-            finally:
-                graph.capture_end()
-        return output
-
-    def _new_stream(self) -> torch.cuda.ExternalStream:
-        """A stream of our own, one that synchronises with the legacy stream: a kernel launched there by
-        mistake while we capture then breaks the capture instead of silently staying out of the graph."""
-        handle = ctypes.c_void_p()
-        with torch.cuda.device(self._device):
-            status = _runtime().cudaStreamCreate(ctypes.addressof(handle))
-        if int(status) != 0 or handle.value is None:
-            raise RuntimeError(f"no CUDA stream could be created for a capture: status {status}")
-        return torch.cuda.ExternalStream(handle.value, device=self._device)  # type: ignore[no-untyped-call]
+    def outside_bytes(self) -> int:
+        """Device memory that torch's allocator does not know: its growth over a capture is the graph's own."""
+        return self._cuda.outside_bytes()
 
     def close(self) -> None:
-        torch.cuda.synchronize(self._device)
-        for stream in self._idle:
-            _runtime().cudaStreamDestroy(stream.cuda_stream)
-        self._idle.clear()
+        self._cuda.synchronise()
+        self._pools.clear()
+        self._cuda.clear_workspaces()
+        self._cuda.empty_cache()
+        if self._stream is not None:
+            self._cuda.destroy_stream(self._stream)
+            self._stream = None
+
+    def _capture(self, graph: Any, pool: Pool, forward: Callable[[], Tensor]) -> tuple[Tensor | None, str]:
+        """(output, "") or (None, what failed); afterwards the stream does not record any more."""
+        step = "beginning the capture"
+        # Not `torch.cuda.graph`: when ending a broken capture raises, it leaves its stream current.
+        with self._cuda.on(self._own_stream()):
+            try:
+                graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+                step, tuned = "recording", _tuned_keys()
+                output = forward()
+                if _tuned_keys() != tuned:
+                    raise CaptureError("a kernel was autotuned inside the capture")
+                step = "ending the capture"
+                graph.capture_end()
+                step = "instantiating the graph"
+                graph.instantiate()
+                return output, ""
+            except Exception as error:
+                log.debug("%s failed", step, exc_info=error)
+                self._leave(graph, pool, step)
+                # Tensors of the forward that failed would live, in the pool, as long as this error does.
+                traceback.clear_frames(error.__traceback__)
+                return None, f"{step} failed: {type(error).__name__}: {error}"
+
+    def _leave(self, graph: Any, pool: Pool, step: str) -> None:
+        """End a capture that is still under way, as well as it can be ended."""
+        if step == "instantiating the graph":
+            return
+        for _ in range(2):  # the second time where the first raised and ended nothing
+            if self._cuda.capturing():
+                try:
+                    graph.capture_end()
+                except Exception as error:
+                    log.debug("a broken capture ended with an error", exc_info=error)
+        if self._cuda.capturing():
+            raise RuntimeError("a broken capture cannot be ended: its stream and this device are lost")
+        self._cuda.forget_capture(pool)
+
+    def _discard(self, graph: Any) -> None:
+        """Free what a failed capture left, and show that the device still works."""
+        self._cuda.synchronise()
+        graph.reset()
+        self._cuda.empty_cache()
+        # Kept: torch's host allocator may go on asking this object whether its capture is under way.
+        self._failed.append(graph)
+
+    def _pool(self, group: str) -> _SharedPool:
+        """The group's pool, a new one when no recording uses the old one any more: that one is freed."""
+        pool = self._pools.get(group)
+        if pool is None or pool.users == 0:
+            pool = self._pools[group] = _SharedPool(self._cuda.new_pool())
+        return pool
+
+    def _own_stream(self) -> Any:
+        """One stream for all: the allocator reuses a pool's memory only for the stream it was allocated on."""
+        if self._stream is None:
+            self._stream = self._cuda.new_stream()
+        return self._stream
 
 
-def _runtime() -> Any:
-    return torch.cuda.cudart()  # type: ignore[no-untyped-call]
-
-
-def _reserved(pool: Any) -> int:
-    """Bytes of device memory in the segments of a private pool."""
-    segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
-    return sum(segment["total_size"] for segment in segments if tuple(segment["segment_pool_id"]) == tuple(pool))
+def _tuned_keys() -> int:
+    """How many keys Triton's autotuners of this process have decided."""
+    return sum(len(tuner.cache) for tuner in autotune.autotuners().values())

@@ -38,22 +38,33 @@ class GraphEngine(NativeEngine):
         capture = capture or choose(torch.device(profile.runtime.device))
         super().__init__(profile, capture.ops(select(profile.runtime.numerics, profile.runtime.device)), shared)
         self.backend = capture.name
-        self.captured = CapturedForwards(profile.graph, capture, self.language, self.vision)
+        text = self.config.text
+        self.captured = CapturedForwards(
+            profile.graph,
+            capture,
+            lambda *inputs: self.prefill(*inputs),
+            lambda pixels, tables: self.vision.forward(pixels, tables),
+            (text.hidden_size, text.rotary_dim),
+            self.dtype,
+            self.device,
+        )
 
-    def run_language(
-        self, mode: Mode, embeddings: Tensor, cos: Tensor, sin: Tensor
-    ) -> tuple[Tensor, Event]:
+    def new_embeddings(self, tokens: int) -> Tensor:
+        """Rows of the scratch that captured prefills read."""
+        return self.captured.embeddings(tokens)
+
+    def run_language(self, mode: Mode, embeddings: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Event]:
         """As the native engine's, through the caches; the row may be overwritten by the next forward."""
         return self.captured.language(mode, embeddings, cos, sin)
 
     def run_vision(
         self, grids: tuple[Grid, ...], pixels: Tensor, tables: VisionTables
     ) -> tuple[Tensor, Event]:
-        """As the native engine's, through the caches; features may be overwritten by the next request's."""
+        """As the native engine's, through the caches."""
         return self.captured.vision(grids, pixels, tables)
 
     def counters(self) -> Counters:
-        """Captures, replays, evictions, invalidations, fallbacks, entries and bytes of each cache."""
+        """Captures, replays, evictions, invalidations, fallbacks, entries, bytes and pool_bytes of each cache."""
         return self.captured.counters()
 
     def describe(self) -> dict[str, Any]:
@@ -62,6 +73,10 @@ class GraphEngine(NativeEngine):
             "backend_claim": self.captured.backend.claim,
             "graph": dataclasses.asdict(self.profile.graph),
         }
+
+    def clear_graphs(self) -> None:
+        """Drop every captured graph, counted as invalidations; nothing else of the engine changes."""
+        self.captured.clear()
 
     def close(self) -> None:
         """Recordings, then the buffers they read, then the weights."""

@@ -3,6 +3,8 @@
 A key is the exact shape of a forward: `text:98`, `multimodal:149`, `vision:1x16x16+1x16x32` (image grids in
 order). Text, multimodal and vision have a cache each, bounded by entries and by bytes; the language forwards
 share one scratch, whose growth drops every language entry, because captured work points into it.
+An entry has memory of its own, which goes with it, and may have made the memory grow that all entries of its
+cache share, which goes when the cache is empty; the bound is on both together.
 Covers: the whole policy, over entries and results of any type, without torch; `predict`, the same policy run
 dry. Does not cover: how a forward is captured (`kit.engine.capture`) or what it computes (`kit.engine.graph`).
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from kit.engine.base import Counters, Event, Grid
 
@@ -27,8 +29,22 @@ Entry = TypeVar("Entry")
 Result = TypeVar("Result")
 
 
+class Cost(NamedTuple):
+    """Bytes of a captured entry: own, freed with it; pool, what it added to the memory its cache shares."""
+
+    own: int
+    pool: int = 0
+
+
 class CaptureError(RuntimeError):
-    """A forward could not be captured, or its first replay was not equal; its eager result is still good."""
+    """A forward could not be captured, or its first replay was not equal; its eager result is still good.
+
+    pool: bytes by which the attempt left the memory larger that its cache shares.
+    """
+
+    def __init__(self, message: str, pool: int = 0) -> None:
+        super().__init__(message)
+        self.pool = pool
 
 
 def language_key(cache: Literal["text", "multimodal"], tokens: int) -> str:
@@ -56,7 +72,7 @@ class GraphCache(Generic[Entry]):
         self._release = release
         self._entries: OrderedDict[str, tuple[Entry, int]] = OrderedDict()
         self._failed: set[str] = set()
-        self._bytes = 0
+        self._own = self._pool = self._captured = 0
         self._captures = self._replays = self._evictions = self._invalidations = self._fallbacks = 0
 
     def forward(
@@ -64,13 +80,15 @@ class GraphCache(Generic[Entry]):
         key: str,
         *,
         eager: Callable[[], Result],
-        capture: Callable[[Result], tuple[Entry, int]],
+        capture: Callable[[Result], tuple[Entry, Cost]],
         replay: Callable[[Entry], Result],
     ) -> tuple[Result, Event]:
         """Run one forward by replay where `key` is cached, else eagerly, capturing it for the next time.
 
-        capture gets the eager result, to compare a first replay with, and returns the entry and its bytes; a
-        CaptureError from it costs this key its chance: it runs eagerly from then on, counted as a fallback.
+        capture gets the eager result, to compare a first replay with, and returns the entry and its cost; a
+        CaptureError from it costs this key its chance: it runs eagerly from then on, counted as a fallback. One
+        that left shared memory behind costs the cache its entries as well: nothing else could free it, and a
+        device that is full needs it for eager runs.
         The eager result is what a capture returns. Any other exception is a failed inference and is raised.
         """
         if self.off:
@@ -81,20 +99,24 @@ class GraphCache(Generic[Entry]):
                 self._entries.move_to_end(key)
             self._replays += 1
             return replay(entry), Event(key, "replay")
-        result = eager()
+        result, left = eager(), 0
         if key not in self._failed:
             try:
-                entry, size = capture(result)
-            except CaptureError:
+                entry, cost = capture(result)
+            except CaptureError as error:
                 self._failed.add(key)
+                left = error.pool
             else:
-                self._insert(key, entry, size)
-                return result, Event(key, "capture", size)
+                self._insert(key, entry, cost)
+                return result, Event(key, "capture", *cost)
         self._fallbacks += 1
-        return result, Event(key, "fallback")
+        self._captured += left
+        if left:
+            self.invalidate()
+        return result, Event(key, "fallback", 0, left)
 
     def invalidate(self) -> None:
-        """Drop every entry because something it points to is about to go; failed keys stay failed."""
+        """Drop every entry, counted: something they share is about to go; failed keys stay failed."""
         while self._entries:
             self._drop_oldest()
             self._invalidations += 1
@@ -105,33 +127,42 @@ class GraphCache(Generic[Entry]):
             self._drop_oldest()
 
     def counters(self) -> dict[str, int]:
-        """Events since the start; `entries` and `bytes` are what is held now."""
+        """Events since the start, with the sizes of all of them as captured_bytes, and what is held now.
+
+        Held are entries, bytes and, the shared part of these, pool_bytes.
+        """
         return {
             "captures": self._captures,
             "replays": self._replays,
             "evictions": self._evictions,
             "invalidations": self._invalidations,
             "fallbacks": self._fallbacks,
+            "captured_bytes": self._captured,
             "entries": len(self._entries),
-            "bytes": self._bytes,
+            "bytes": self._own + self._pool,
+            "pool_bytes": self._pool,
         }
 
     def keys(self) -> tuple[str, ...]:
         """Cached keys, the next to be evicted first."""
         return tuple(self._entries)
 
-    def _insert(self, key: str, entry: Entry, size: int) -> None:
-        self._entries[key] = (entry, size)
-        self._bytes += size
+    def _insert(self, key: str, entry: Entry, cost: Cost) -> None:
+        self._entries[key] = (entry, cost.own)
+        self._own += cost.own
+        self._pool += cost.pool
         self._captures += 1
+        self._captured += sum(cost)
         # An entry larger than the bound goes last, after everything older: the rule has no special case.
-        while len(self._entries) > self._max_entries or self._bytes > self._max_bytes:
+        while len(self._entries) > self._max_entries or self._own + self._pool > self._max_bytes:
             self._drop_oldest()
             self._evictions += 1
 
     def _drop_oldest(self) -> None:
-        _, (entry, size) = self._entries.popitem(last=False)
-        self._bytes -= size
+        _, (entry, own) = self._entries.popitem(last=False)
+        self._own -= own
+        if not self._entries:
+            self._pool = 0
         self._release(entry)
 
 
@@ -164,6 +195,11 @@ class GraphCaches(Generic[Entry]):
         """`GraphCache.counters` of each cache, by name."""
         return {name: cache.counters() for name, cache in self._caches.items()}
 
+    def invalidate(self) -> None:
+        """Drop every entry of every cache, counted."""
+        for cache in self._caches.values():
+            cache.invalidate()
+
     def close(self) -> None:
         """Drop every entry of every cache."""
         for cache in self._caches.values():
@@ -174,13 +210,14 @@ class GraphCaches(Generic[Entry]):
 class PlannedForward:
     """One forward of a stream to predict. tokens: prompt length, None for vision.
 
-    bytes: size its entry would have if it is captured, None where the capture would fail.
+    bytes, pool: cost of its entry if it is captured; bytes is None where the capture would fail and leave `pool`.
     """
 
     cache: CacheName
     key: str
     tokens: int | None
     bytes: int | None
+    pool: int = 0
 
 
 def predict(stream: Iterable[PlannedForward], graph: Graph) -> tuple[tuple[Event, ...], Counters]:
@@ -191,10 +228,10 @@ def predict(stream: Iterable[PlannedForward], graph: Graph) -> tuple[tuple[Event
         if planned.tokens is not None:
             caches.reserve(planned.tokens)
 
-        def capture(_: None, size: int | None = planned.bytes) -> tuple[None, int]:
-            if size is None:
-                raise CaptureError("planned to fail")
-            return None, size
+        def capture(_: None, planned: PlannedForward = planned) -> tuple[None, Cost]:
+            if planned.bytes is None:
+                raise CaptureError("planned to fail", planned.pool)
+            return None, Cost(planned.bytes, planned.pool)
 
         _, event = caches[planned.cache].forward(
             planned.key, eager=lambda: None, capture=capture, replay=lambda entry: None

@@ -52,7 +52,7 @@ EXIT_CODES = {"pass": 0, "fail": 1, "not-judged": 2}
 
 ENGINES = ("reference", "native", "graph", "remote")
 CACHES = ("text", "multimodal", "vision")
-COUNTERS = ("captures", "replays", "evictions", "invalidations", "fallbacks")
+COUNTERS = ("captures", "replays", "evictions", "invalidations", "fallbacks", "captured_bytes")
 STAGES = (
     "01_preflight", "02_checkpoint", "03_reference", "04_native_eager", "04_remote", "05_native_graph",
     "06_operators", "07_faults", "08_drift", "09_performance", "10_evidence",
@@ -77,7 +77,7 @@ DOCUMENTS = {
     "performance.json": "kit-performance/1",
     "verdict.json": "kit-verdict/1",
 }
-NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1"}
+NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-signal/1"}
 CRATE = "ro-crate-metadata.json"
 PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")
 ANSWERS = "reference.json"  # the file of frozen answers where the profile names no other
@@ -774,6 +774,58 @@ def check_weights(bundle: Bundle) -> None:
     wanted = document.get("weights_sum") or next(iter(sums.values()), None)
     for name in sorted(sums):
         bundle.expect("%s weights_sum" % name, sums[name], wanted)
+
+
+def check_signal(bundle: Bundle) -> None:
+    """Floor and effects are of this checkpoint and corpus, and their summary follows from the questions.
+
+    No gate reads them: they say what drift on these weights can mean.
+    """
+    if not bundle.native:
+        return
+    document = bundle.json("signal.json")
+    if bundle.recorded_engines:
+        bundle.expect(
+            "signal.json checkpoint_digest", document["checkpoint_digest"], bundle.json("checkpoint.json")["digest"]
+        )
+    known = {case["id"]: case["request"]["questions"] for case in bundle.corpus()}
+    questions = document["questions"]
+    for question in questions:
+        if question["question"] not in known.get(question["request"], {}):
+            bundle.fail("signal.json %s" % short(question["request"]), "was not asked %s" % short(question["question"]))
+    if not questions:
+        bundle.fail("signal.json", "measures nothing")
+    else:
+        bundle.expect("signal.json summary", document["summary"], signal_summary(questions))
+
+
+def signal_summary(questions: Sequence[Json]) -> Json:
+    """Medians and extremes of what each change did to rows and logits, and what rounding alone did."""
+    spread = {}
+    for name in ("floor", "swap", "adapter", "image"):
+        rows = [question[name]["row"] for question in questions if name in question]
+        steps = [question[name]["steps"] for question in questions if name in question]
+        if rows:
+            spread[name] = {
+                "row_median": statistics.median(rows), "row_min": min(rows), "row_max": max(rows),
+                "steps_mean": statistics.fmean(steps), "steps_max": max(steps),
+            }  # fmt: skip
+    ratio = {
+        effect: {
+            kind: spread[effect][name] / spread["floor"][name] if spread["floor"][name] else None
+            for kind, name in (("row", "row_median"), ("steps", "steps_mean"))
+        }
+        for effect in spread
+        if effect != "floor"
+    }
+    chances = sorted(question["probability"] for question in questions)
+    return dict(
+        spread,
+        questions=len(questions),
+        ratio=ratio,
+        logits=[min(q["logits"][0] for q in questions), max(q["logits"][1] for q in questions)],
+        probability=[chances[0], statistics.median(chances), chances[-1]],
+    )
 
 
 # ---------------------------------------------------------------- sources and notebooks
@@ -1576,14 +1628,19 @@ class Cache:
     def __init__(self, bounds: Json) -> None:
         self.entries: OrderedDict[str, int] = OrderedDict()
         self.failed: set[str] = set()
+        self.shared = 0
         self.limit, self.room = bounds["entries"], bounds["megabytes"] * 2**20
         self.counts = dict.fromkeys(COUNTERS, 0)
 
     def drop_all(self) -> None:
         self.counts["invalidations"] += len(self.entries)
         self.entries.clear()
+        self.shared = 0
 
-    def act(self, key: str, recorded: str, size: int, lru: bool) -> str:
+    def held(self) -> int:
+        return sum(self.entries.values()) + self.shared
+
+    def act(self, key: str, recorded: str, size: int, pool: int, lru: bool) -> str:
         """What the policy does with a forward. Only a failed capture cannot be foreseen: it is taken as recorded."""
         if not (self.limit and self.room):
             return "eager"
@@ -1595,16 +1652,23 @@ class Cache:
         if key in self.failed or recorded == "fallback":
             self.failed.add(key)
             self.counts["fallbacks"] += 1
+            self.counts["captured_bytes"] += pool
+            if pool:  # what the failed capture left can only be freed with everything that shares it
+                self.drop_all()
             return "fallback"
         self.counts["captures"] += 1
+        self.counts["captured_bytes"] += size + pool
         self.entries[key] = size
-        while len(self.entries) > self.limit or sum(self.entries.values()) > self.room:
+        self.shared += pool
+        while len(self.entries) > self.limit or self.held() > self.room:
             self.entries.popitem(last=False)
             self.counts["evictions"] += 1
+            if not self.entries:
+                self.shared = 0
         return "capture"
 
     def totals(self) -> Dict[str, int]:
-        return dict(self.counts, entries=len(self.entries), bytes=sum(self.entries.values()))
+        return dict(self.counts, entries=len(self.entries), bytes=self.held(), pool_bytes=self.shared)
 
 
 class Simulation:
@@ -1620,6 +1684,8 @@ class Simulation:
         for line in lines:
             if line["kind"] in ("question", "vision"):
                 self.forward(line)
+            elif line["kind"] == "post" and line["status"] == 200:
+                self.compare("post %s" % line["sequence"], self.now(), line["counters"])
             elif line["kind"] in ("ready", "closed"):
                 self.totals[line["kind"]] = self.now()
                 self.reported[line["kind"]] = line["counters"]
@@ -1639,12 +1705,17 @@ class Simulation:
                 self.capacity = -(-line["tokens"] // self.step) * self.step
                 self.caches["text"].drop_all()
                 self.caches["multimodal"].drop_all()
-        action = self.caches[name].act(key, line["action"], line["bytes"], self.lru)
+        action = self.caches[name].act(key, line["action"], line["bytes"], line["pool"], self.lru)
         if line["action"] != action or (action != "eager" and line["key"] != key):
             message = "post %s: recorded %s %s, the policy gives %s %s"
             self.mismatches[name].append(
                 message % (line["sequence"], line["key"], line["action"], key, action)
             )
+        took = {"capture": ("bytes", "pool"), "fallback": ("pool",)}.get(line["action"], ())
+        for size in ("bytes", "pool"):
+            if not isinstance(line[size], int) or line[size] < 0 or (line[size] and size not in took):
+                message = "post %s: %s of %s is %s"
+                self.mismatches[name].append(message % (line["sequence"], size, line["action"], short(line[size])))
 
     def compare(self, moment: str, expected: Dict[str, Dict[str, int]], reported: Any) -> None:
         for name in CACHES:
@@ -2102,7 +2173,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_device,
     check_checkpoint,
     check_weights,
-    check_weights,
+    check_signal,
     check_sources, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,

@@ -167,7 +167,7 @@ def _performance(performance: Mapping[str, Any]) -> Iterator[str]:
 
 def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
     rows = [
-        (engine, cache, *(values.get(name) for name in ("captures", "replays", "evictions", "invalidations", "fallbacks", "entries", "bytes")))
+        (engine, cache, *(values.get(name) for name in ("captures", "replays", "evictions", "invalidations", "fallbacks", "entries", "bytes", "pool_bytes")))
         for engine, document in counters.get("engines", {}).items()
         for cache, values in document.get("counters", {}).items()
     ]  # fmt: skip
@@ -184,6 +184,7 @@ def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
                 "fallbacks",
                 "entries",
                 "bytes",
+                "of them shared",
             ),
             rows,
         )

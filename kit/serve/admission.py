@@ -161,6 +161,7 @@ class Admission:
                 input_tokens=decision.input_tokens,
                 temperature=self._calibration.for_images(bool(prepared.grids)),
                 timings_ms={"prepare": prepared_ms, "wait": wait_ms, **decision.timings_ms},
+                counters=self._engine.counters(),
             )
             self._recorder.forwards(prepared, decision, job.sequence, None, line)
         except BaseException as error:

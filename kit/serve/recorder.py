@@ -26,7 +26,7 @@ from kit.engine.base import Event
 from kit.evidence.records import sha256_bytes, store_body
 
 if TYPE_CHECKING:
-    from kit.engine.base import Decision, Prepared
+    from kit.engine.base import Counters, Decision, Prepared
 
 FORMAT = "kit-worker/2"
 CLIENT_LEFT = 499
@@ -115,6 +115,7 @@ def forward_lines(prepared: Prepared, decision: Decision, sequence: int | None, 
                 "tokens": result.tokens,
                 "grids": grids,
                 **_event(result.event),
+                "ms": result.milliseconds,
                 "logits": float32_hex(result.logits),
                 "hidden": sha256_bytes(result.hidden),
             }
@@ -133,8 +134,9 @@ def post_line(
     input_tokens: int | None = None,
     temperature: float | None = None,
     timings_ms: dict[str, float] | None = None,
+    counters: Counters | None = None,
 ) -> Line:
-    """The last line of a request."""
+    """The last line of a request. counters: of the engine's graph caches behind it, {} where none ran."""
     return {
         "kind": "post",
         "sequence": sequence,
@@ -146,6 +148,7 @@ def post_line(
         "temperature": temperature,
         "latency_ms": latency_ms,
         "timings_ms": timings_ms or {},
+        "counters": counters or {},
     }
 
 
@@ -155,4 +158,4 @@ def float32_hex(values: Sequence[float]) -> str:
 
 
 def _event(event: Event) -> Line:
-    return {"key": event.key, "action": event.action, "bytes": event.bytes}
+    return {"key": event.key, "action": event.action, "bytes": event.bytes, "pool": event.pool}

@@ -350,7 +350,7 @@ class WorkerSide:
                 "type": question.get("type", "choice"), "candidates": candidates_of(question),
                 "tokens": tokens, "grids": grids,
             }  # fmt: skip
-            line |= self._event(line, 1000 * tokens)
+            line |= self._event(line, 1000 * tokens) | {"ms": 5.0}
             row = hidden_row(request_id, name)
             if logits[name] != label_logits(request_id, name, len(logits[name])):
                 row[0] = bf16(row[0] + 0.25)  # other logits come from another state
@@ -368,6 +368,7 @@ class WorkerSide:
                 "kind": "post", "sequence": sequence, "path": "/v1/systemone", "status": status,
                 "request_sha256": digest(request), "response_sha256": digest(reply), "input_tokens": tokens,
                 "temperature": temperature, "latency_ms": latency_ms, "timings_ms": {"total": latency_ms},
+                "counters": self.counters() if status == 200 else {},
             })
         )  # fmt: skip
 
@@ -376,10 +377,11 @@ class WorkerSide:
 
     def _event(self, line: dict[str, Any], size: int) -> dict[str, Any]:
         if self.policy is None:
-            return {"key": "", "action": "eager", "bytes": 0}
-        forward = forward_of(line | {"action": None, "bytes": size})
+            return {"key": "", "action": "eager", "bytes": 0, "pool": 0}
+        forward = forward_of(line | {"action": None, "bytes": size, "pool": 10 * size})
         action = self.policy.step(forward)
-        return {"key": forward.key, "action": action, "bytes": size if action == "capture" else 0}
+        sizes = {"bytes": size, "pool": 10 * size} if action == "capture" else {"bytes": 0, "pool": 0}
+        return {"key": forward.key, "action": action, **sizes}
 
 
 class _EngineWriter:
@@ -520,8 +522,6 @@ def write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
         (path / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def _archive(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
 def _operators() -> dict[str, Any]:
     """One op, and what is compared beside the ops; nothing differs."""
     ops = ("rms_norm", "text_rotary", "vision_rotary_tables", "label_head")
@@ -538,6 +538,8 @@ def _operators() -> dict[str, Any]:
     return {**head, "checks": checks, "totals": totals, "ops": ["rms_norm"], "proofs": []}
 
 
+def _archive(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for name, data in files.items():
             info = tarfile.TarInfo(name)

@@ -24,7 +24,8 @@ def test_first_sight_captures_and_later_sights_replay() -> None:
     actions, counters = simulate(Graph(), text(98), text(98), text(107), text(98))
     assert actions == ["capture", "replay", "capture", "replay"]
     assert counters["text"] == {
-        "captures": 2, "replays": 2, "evictions": 0, "invalidations": 0, "fallbacks": 0, "entries": 2, "bytes": 200,
+        "captures": 2, "replays": 2, "evictions": 0, "invalidations": 0, "fallbacks": 0, "captured_bytes": 200,
+        "entries": 2, "bytes": 200, "pool_bytes": 0,
     }  # fmt: skip
 
 
@@ -63,6 +64,37 @@ def test_bytes_bound_evicts_the_oldest_and_even_the_new_one() -> None:
     assert actions == ["capture", "capture", "capture", "replay", "capture"]
     assert counters["text"]["evictions"] == 4
     assert (counters["text"]["entries"], counters["text"]["bytes"]) == (0, 0)
+    assert counters["text"]["captured_bytes"] == 3 * (MB // 2) + MB + 1
+
+
+def test_what_entries_share_counts_until_the_last_of_them_goes() -> None:
+    graph = Graph(text=GraphCache(entries=9, megabytes=1))
+    pool = [Forward("text", f"text:{n}", n, None, 100, size) for n, size in ((1, MB // 2), (2, MB // 4), (3, 0))]
+    _, counters = simulate(graph, *pool)
+    assert (counters["text"]["bytes"], counters["text"]["pool_bytes"]) == (3 * MB // 4 + 300, 3 * MB // 4)
+    actions, counters = simulate(graph, *pool, Forward("text", "text:4", 4, None, 100, MB // 2), pool[0])
+    assert actions[-1] == "capture", "the pool alone was too large, so everything went, and the pool with it"
+    assert (counters["text"]["entries"], counters["text"]["pool_bytes"]) == (1, MB // 2)
+
+
+def test_a_failed_capture_that_left_shared_memory_costs_the_cache_its_entries() -> None:
+    kept = Forward("multimodal", "multimodal:9", 9, None, 5)
+    failed = Forward("text", "text:20", 20, "fallback", 0, MB)
+    actions, counters = simulate(Graph(), text(10), kept, failed, text(10), kept)
+    assert actions == ["capture", "capture", "fallback", "capture", "replay"]
+    assert (counters["text"]["invalidations"], counters["text"]["pool_bytes"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("action", "sizes"), [("replay", (5, 0)), ("replay", (0, 5)), ("fallback", (5, 0)), ("eager", (5, 0))]
+)
+def test_an_event_that_takes_no_memory_has_no_size(action: str, sizes: tuple[int, int]) -> None:
+    line = {
+        "kind": "question", "tokens": 98, "grids": [], "key": "text:98", "action": action,
+        "bytes": sizes[0], "pool": sizes[1],
+    }  # fmt: skip
+    said = check_policy([line], Graph()).mismatches["text"]
+    assert any(f"{action} with" in text for text in said)
 
 
 def test_a_failed_capture_is_remembered_also_across_growth() -> None:
@@ -76,11 +108,11 @@ def test_a_fallback_on_a_cached_key_is_no_excuse() -> None:
     assert actions == ["capture", "replay"]
 
 
-def test_counters_are_checked_when_ready_and_when_closed() -> None:
+def test_counters_are_checked_when_ready_behind_every_post_and_when_closed() -> None:
     def question(action: str, warmup: str | None) -> dict:
         return {
             "kind": "question", "warmup": warmup, "tokens": 98, "grids": [], "key": "text:98", "action": action,
-            "bytes": 5 if action == "capture" else 0,
+            "bytes": 5 if action == "capture" else 0, "pool": 0,
         }  # fmt: skip
 
     simulation = PolicySimulation(Graph())
@@ -92,13 +124,17 @@ def test_counters_are_checked_when_ready_and_when_closed() -> None:
         question("capture", "text"),
         {"kind": "ready", "counters": ready},
         question("replay", None),
-        {"kind": "post"},
+        {"kind": "post", "sequence": 1, "status": 200, "counters": closed},
+        {"kind": "post", "sequence": 2, "status": 422, "counters": {}},
         {"kind": "closed", "counters": closed},
     ]
     assert not any(check_policy(lines, Graph(), closed).mismatches.values())
     stale = check_policy([*lines[:-1], {"kind": "closed", "counters": ready}], Graph(), closed)
     assert [len(found) for found in stale.mismatches.values()] == [1, 0, 0]
     assert stale.predicted_closed == closed
+    lines[3] = lines[3] | {"counters": ready}
+    assert [len(found) for found in check_policy(lines, Graph(), closed).mismatches.values()] == [1, 0, 0]
+    lines[3] = lines[3] | {"counters": closed}
     never = check_policy(lines[:-1], Graph())
     assert len(never.mismatches["text"]) == 1
 
@@ -121,10 +157,11 @@ def test_the_rule_and_the_engine_s_own_cache_agree_on_random_streams(policy: str
         length = chance.choice((10, 20, 30, 40, 60, 90, 130)) if chance.random() < 0.9 else 200
         key = f"{cache}:{length}"
         size = sizes.setdefault(key, chance.choice((None, 200_000, 500_000, 1_200_000)))
-        stream.append(PlannedForward(cache, key, None if cache == "vision" else length, size))
+        pool = chance.choice((0, 0, 100_000, 900_000))
+        stream.append(PlannedForward(cache, key, None if cache == "vision" else length, size, pool))
     events, counters = predict(stream, graph)
     simulation = PolicySimulation(graph)
     for planned, event in zip(stream, events, strict=True):
-        forward = Forward(planned.cache, planned.key, planned.tokens, event.action, event.bytes)
+        forward = Forward(planned.cache, planned.key, planned.tokens, event.action, event.bytes, event.pool)
         assert simulation.step(forward) == event.action
     assert simulation.counters() == counters

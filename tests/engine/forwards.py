@@ -14,6 +14,7 @@ from kit.engine.base import Event, Grid
 from kit.engine.captured import CapturedForwards
 from kit.engine.graph import GraphEngine
 from kit.engine.native import Mode, NativeEngine
+from kit.engine.transfer import Prompt
 
 SMALL, WIDE, TALL = (1, 4, 4), (1, 4, 8), (1, 8, 4)
 
@@ -44,8 +45,11 @@ def multimodal(engine: NativeEngine, tokens: int, seed: int = 0, start: int = 0)
 
 def language(engine: NativeEngine, inputs: Inputs) -> tuple[bytes, Event]:
     with torch.inference_mode():
-        embeddings = engine.embed(inputs.ids, inputs.features)
-        row, event = engine.run_language(inputs.mode, embeddings, *engine.rotary.tables(inputs.positions.to(engine.device)))
+        ids = torch.tensor(inputs.ids, device=engine.device)
+        places = torch.where(ids == engine.config.image_token_id)[0]
+        embeddings = engine.embed(Prompt(ids, places), inputs.features)
+        tables = engine.rotary.tables(inputs.positions.to(engine.device))
+        row, event = engine.run_language(inputs.mode, embeddings, *tables)
         return bits(row), event
 
 

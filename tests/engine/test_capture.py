@@ -34,7 +34,7 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
 
 
 def record(forward: Callable[[], Tensor]) -> AtenRecording:
-    recording = AtenReplay().record(forward)
+    recording = AtenReplay().record(forward, "test")
     assert isinstance(recording, AtenRecording)
     return recording
 
@@ -169,8 +169,8 @@ class TestFailure:
             raise ValueError("injected")
 
         with pytest.raises(CaptureError, match="ValueError: injected"):
-            backend.record(half)
-        assert same_bits(backend.record(lambda: buffer * 2).replay(), buffer * 2)
+            backend.record(half, "test")
+        assert same_bits(backend.record(lambda: buffer * 2, "test").replay(), buffer * 2)
 
 
 class TestDeltaRule:

@@ -19,6 +19,7 @@ from kit.engine.base import Decision
 from kit.engine.native import NativeEngine
 from kit.engine.reference import ReferenceEngine
 from kit.engine.reference_model import ReferenceError
+from kit.engine.transfer import Prompt
 from kit.profile import Profile, load_profile
 from tests.engine.requests import BODIES, images, text
 
@@ -63,14 +64,15 @@ def test_any_length_at_the_seam(ours: NativeEngine, official: ReferenceEngine, t
     """Prompts cannot be this short, forwards can."""
     ids = torch.randint(0, 4000, (tokens,), generator=torch.Generator().manual_seed(tokens))
     with torch.inference_mode():
-        embeddings = ours.embed(tuple(ids.tolist()), None)
+        embeddings = ours.embed(Prompt(ids), None)
         cos, sin = ours.rotary.tables(torch.arange(tokens).expand(3, -1))
-        hidden, event = ours.run_language("text", embeddings, cos, sin)
+        row, event = ours.run_language("text", embeddings, cos, sin)
         output = official.model(input_ids=ids[None], use_cache=False, logits_to_keep=1)
         assert official._hidden is not None
-        assert torch.equal(hidden, official._hidden)
+        width = ours.config.text.hidden_size
+        assert torch.equal(row[:width], official._hidden[0])
         labels = torch.tensor(ours.preparer.tokenizer.label_ids)
-        assert torch.equal(ours.head.logits(hidden), output.logits[0, -1, labels])
+        assert torch.equal(row[width:], output.logits[0, -1, labels])
     assert event.action == "eager"
 
 

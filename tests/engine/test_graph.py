@@ -196,11 +196,11 @@ class TestBounds:
 
 
 class TestBytes:
-    def test_a_language_entry_holds_its_static_row(self, build: Build) -> None:
+    def test_a_language_entry_holds_its_static_row_and_logits(self, build: Build) -> None:
         engine = build()
         for tokens in (7, 300):
-            assert language(engine, text(tokens))[1].bytes == 2 * engine.config.text.hidden_size
-        assert counts(engine, "text", "bytes") == (4 * engine.config.text.hidden_size,)
+            assert language(engine, text(tokens))[1].bytes == 2 * (engine.config.text.hidden_size + 32)
+        assert counts(engine, "text", "bytes", "pool_bytes") == (4 * (engine.config.text.hidden_size + 32), 0)
 
     def test_a_vision_entry_holds_pixels_tables_and_features(self, build: Build) -> None:
         engine = build()
@@ -214,7 +214,7 @@ class TestBytes:
         language(engine, text(30))
         vision(engine, (SMALL,))
         assert engine.captured._scratch is not None
-        known = storages([engine.language, engine.vision, engine.captured._scratch, *entries(engine.captured)])
+        known = storages([engine.language, engine.head, engine.vision, engine.captured._scratch, *entries(engine.captured)])
         for entry in entries(engine.captured):
             constants = [arg for call in entry.recording.calls for arg in (*call.args, *call.kwargs.values())]
             tensors = [arg for arg in constants if isinstance(arg, Tensor)]
@@ -242,11 +242,11 @@ class Faulty(AtenReplay):
         self.fault = ""
         self.closed: list[Recording] = []
 
-    def record(self, forward: Callable[[], Tensor]) -> Recording:
+    def record(self, forward: Callable[[], Tensor], group: str) -> Recording:
         fault, self.fault = self.fault, ""
         if fault == "record":
-            return super().record(lambda: _raise(forward()))
-        recording = super().record(forward)
+            return super().record(lambda: _raise(forward()), group)
+        recording = super().record(forward, group)
         assert isinstance(recording, AtenRecording)
         right, close = recording.replay, recording.close
 
@@ -255,7 +255,7 @@ class Faulty(AtenReplay):
             if fault == "replay":
                 raise RuntimeError("injected")
             if fault == "bits":
-                result[-1, -1] = -result[-1, -1]
+                result.view(-1)[-1].neg_()
             return result
 
         def closing() -> None:

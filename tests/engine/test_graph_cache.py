@@ -12,6 +12,7 @@ from kit.campaign.graph_policy import Forward, PolicySimulation
 from kit.engine.base import Event
 from kit.engine.graph_cache import (
     CaptureError,
+    Cost,
     GraphCache,
     GraphCaches,
     PlannedForward,
@@ -36,13 +37,14 @@ class Driver:
             lambda entry: self.log.append(f"release {entry}"),
         )
 
-    def __call__(self, key: str, size: int = 1, fail: bool = False) -> str:
+    def __call__(self, key: str, size: int = 1, pool: int = 0, fail: bool = False) -> str:
         result, event = self.cache.forward(
-            key, eager=self._run(f"eager {key}"), capture=self._capture(key, size, fail), replay=self._replay
+            key, eager=self._run(f"eager {key}"), capture=self._capture(key, size, pool, fail), replay=self._replay
         )
         assert result == f"value {key}"
         assert event.key == key
-        assert event.bytes == (size if event.action == "capture" else 0)
+        tried = event.action == "capture" or f"capture {key}" in self.log[-3:]
+        assert (event.bytes, event.pool) == (size if event.action == "capture" else 0, pool if tried else 0)
         return event.action
 
     def _run(self, what: str) -> Callable[[], str]:
@@ -52,13 +54,13 @@ class Driver:
 
         return eager
 
-    def _capture(self, key: str, size: int, fail: bool) -> Callable[[str], tuple[str, int]]:
-        def capture(result: str) -> tuple[str, int]:
+    def _capture(self, key: str, size: int, pool: int, fail: bool) -> Callable[[str], tuple[str, Cost]]:
+        def capture(result: str) -> tuple[str, Cost]:
             assert result == f"value {key}"  # what a first replay is compared with
             self.log.append(f"capture {key}")
             if fail:
-                raise CaptureError("as asked")
-            return key, size
+                raise CaptureError("as asked", pool)
+            return key, Cost(size, pool)
 
         return capture
 
@@ -122,6 +124,30 @@ class TestOneCache:
         assert run.counts("captures", "evictions", "entries", "bytes") == (2, 2, 0, 0)
         assert run("big", size=MB + 1) == "capture"
 
+    def test_shared_memory_counts_until_the_last_entry_goes(self) -> None:
+        run = Driver(entries=2, megabytes=1)
+        run("a", pool=MB // 2)
+        run("b", pool=MB // 4)
+        run("c")
+        assert run.counts("entries", "bytes", "pool_bytes") == (2, 3 * MB // 4 + 2, 3 * MB // 4)
+        run.cache.invalidate()
+        assert run.counts("bytes", "pool_bytes") == (0, 0)
+
+    def test_shared_memory_over_the_bound_costs_all_entries(self) -> None:
+        run = Driver(entries=9, megabytes=1)
+        run("a", pool=MB // 2)
+        assert run("b", pool=MB // 2) == "capture"
+        assert run.log[-2:] == ["release a", "release b"]
+        assert run.counts("evictions", "entries", "bytes", "pool_bytes") == (2, 0, 0, 0)
+
+    def test_a_failed_capture_that_left_shared_memory_costs_all_entries_and_no_other_key_its_chance(self) -> None:
+        run = Driver()
+        run("a", pool=5)
+        assert run("b", pool=7, fail=True) == "fallback"
+        assert run.log[-1] == "release a"
+        assert run.counts("invalidations", "fallbacks", "bytes") == (1, 1, 0)
+        assert [run("a"), run("b"), run("a")] == ["capture", "fallback", "replay"]
+
     @pytest.mark.parametrize(("entries", "megabytes"), [(0, 1), (1, 0)])
     def test_off_runs_eagerly_and_counts_nothing(self, entries: int, megabytes: int) -> None:
         run = Driver(entries, megabytes)
@@ -164,16 +190,16 @@ class TestOneCache:
             raise RuntimeError("device lost")
 
         with pytest.raises(RuntimeError, match="device lost"):
-            cache.forward("a", eager=broken, capture=lambda result: ("a", 1), replay=broken)
+            cache.forward("a", eager=broken, capture=lambda result: ("a", Cost(1)), replay=broken)
         assert cache.counters()["captures"] == 0
-        cache.forward("a", eager=lambda: "x", capture=lambda result: ("a", 1), replay=broken)
+        cache.forward("a", eager=lambda: "x", capture=lambda result: ("a", Cost(1)), replay=broken)
         with pytest.raises(RuntimeError, match="device lost"):
-            cache.forward("a", eager=lambda: "x", capture=lambda result: ("a", 1), replay=broken)
+            cache.forward("a", eager=lambda: "x", capture=lambda result: ("a", Cost(1)), replay=broken)
 
     def test_only_a_capture_error_is_a_fallback(self) -> None:
         cache: GraphCache[str] = GraphCache(Bounds(3, 1), "lru", lambda entry: None)
 
-        def capture(result: str) -> tuple[str, int]:
+        def capture(result: str) -> tuple[str, Cost]:
             raise RuntimeError("device lost")
 
         with pytest.raises(RuntimeError, match="device lost"):
@@ -189,7 +215,7 @@ class TestThreeCaches:
     def fill(self, caches: GraphCaches[str]) -> None:
         for name in ("text", "multimodal", "vision"):
             caches[name].forward(  # type: ignore[index]
-                f"{name}:1", eager=lambda: 0, capture=lambda _, n=name: (n, 1), replay=lambda entry: 0
+                f"{name}:1", eager=lambda: 0, capture=lambda _, n=name: (n, Cost(1)), replay=lambda entry: 0
             )
 
     def test_growth_rounds_up_to_the_step_and_drops_language_entries_only(self) -> None:
@@ -236,7 +262,8 @@ class TestPrediction:
         ]  # fmt: skip
         assert events[0] == Event("text:50", "capture", 8)
         assert counters["text"] == {
-            "captures": 3, "replays": 1, "evictions": 0, "invalidations": 1, "fallbacks": 0, "entries": 2, "bytes": 16
+            "captures": 3, "replays": 1, "evictions": 0, "invalidations": 1, "fallbacks": 0,
+            "captured_bytes": 24, "entries": 2, "bytes": 16, "pool_bytes": 0,
         }  # fmt: skip
         assert counters["multimodal"]["fallbacks"] == 1
 
@@ -253,9 +280,9 @@ class TestPrediction:
     forwards = st.lists(st.tuples(st.sampled_from(["text", "multimodal", "vision"]), st.integers(1, 30)), max_size=60)
 
     @settings(max_examples=200, deadline=None)
-    @given(graph=graphs, forwards=forwards, sizes=st.lists(sizes, min_size=30, max_size=30), failing=st.sets(st.integers(1, 30)))
+    @given(graph=graphs, forwards=forwards, sizes=st.lists(sizes, min_size=30, max_size=30), failing=st.sets(st.integers(1, 30)), pools=st.lists(st.sampled_from([0, 0, 1, MB]), min_size=30, max_size=30))
     def test_the_cache_does_what_the_campaigns_own_simulation_says(
-        self, graph: Graph, forwards: list[tuple[str, int]], sizes: list[int], failing: set[int]
+        self, graph: Graph, forwards: list[tuple[str, int]], sizes: list[int], failing: set[int], pools: list[int]
     ) -> None:
         """Two implementations that share no code, over random streams, bounds and failures."""
         stream = [
@@ -264,12 +291,13 @@ class TestPrediction:
                 f"{name}:{shape}",
                 None if name == "vision" else shape,
                 None if shape in failing else sizes[shape - 1],
+                pools[shape - 1],
             )
             for name, shape in forwards
         ]
         events, counters = predict(stream, graph)
         simulation = PolicySimulation(graph)
         for planned, event in zip(stream, events, strict=True):
-            recorded = Forward(planned.cache, planned.key, planned.tokens, event.action, event.bytes)
+            recorded = Forward(planned.cache, planned.key, planned.tokens, event.action, event.bytes, event.pool)
             assert simulation.step(recorded) == event.action
         assert simulation.counters() == counters

@@ -175,7 +175,7 @@ class TestRecord:
         assert question == {
             "kind": "question", "sequence": 1, "warmup": None, "question": "q", "index": 0, "type": "choice",
             "candidates": ["a", "b"], "tokens": 7, "grids": [], "key": "text:7", "action": "replay", "bytes": 0,
-            "logits": "00000000" + "0000803e", "hidden": hashlib.sha256(bytes(range(16))).hexdigest(),
+            "pool": 0, "ms": 0.0, "logits": "00000000" + "0000803e", "hidden": hashlib.sha256(bytes(range(16))).hexdigest(),
         }  # fmt: skip
         assert post["request_sha256"] == hashlib.sha256(body).hexdigest()
         assert post["response_sha256"] == hashlib.sha256(reply.content).hexdigest()
@@ -183,6 +183,7 @@ class TestRecord:
         assert (post["input_tokens"], post["temperature"]) == (7, 1.25)
         assert post["latency_ms"] == reply.json()["usage"]["latency_ms"]
         assert set(post["timings_ms"]) == {"prepare", "wait", "total"}
+        assert post["counters"] == {"text": {"replays": 1}}
 
     def test_an_image_request_has_its_vision_line_first(self, worker: Served) -> None:
         from kit.campaign.refusals import PNG_BASE64
@@ -192,6 +193,7 @@ class TestRecord:
         assert vision == {
             "kind": "vision", "sequence": 1, "warmup": None, "grids": [[1, 16, 16], [1, 16, 16]],
             "key": "vision:1x16x16", "action": "capture", "bytes": 64,
+            "pool": 0,
         }  # fmt: skip
         assert question["grids"] == vision["grids"]
         assert post["temperature"] == 1.5
