@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kit.campaign.figures import ENGINE_STYLE, FAINT, GATE_COLOUR, INK, QUIET, canvas, logit_ladder, titled
+from kit.campaign.integrity import OPERATOR_MISSES
 from kit.contract.prompt import LABELS
 
 if TYPE_CHECKING:
@@ -49,20 +50,22 @@ def request_times(frame: pd.DataFrame, engine: str) -> Figure:
 
 
 def operators(report: Mapping[str, Any]) -> Figure:
-    """Elements compared with the reference, op by op, and how many differ."""
-    checks = pd.DataFrame(report["checks"]).groupby("op", sort=False)[["elements", "different"]].sum()
+    """Elements compared with the reference, op by op, and how many differ: from it or in any other way."""
+    checks = pd.DataFrame(report["checks"])
+    checks["missed"] = checks[[*OPERATOR_MISSES]].sum(axis=1)
+    checks = checks.groupby("op", sort=False)[["elements", "missed"]].sum()
     figure, (axis,) = canvas(7.0, 0.9 + 0.24 * len(checks))
     rows = range(len(checks))
     axis.barh(rows, checks["elements"], color=FAINT)
-    axis.barh(rows, checks["different"], color=INK)
-    for row, (elements, different) in enumerate(checks.to_numpy()):
-        axis.text(elements, row, f" {different} differ", va="center", fontsize=8, color=INK if different else QUIET)
+    axis.barh(rows, checks["missed"], color=INK)
+    for row, (elements, missed) in enumerate(checks.to_numpy()):
+        axis.text(elements, row, f" {missed} differ", va="center", fontsize=8, color=INK if missed else QUIET)
     axis.set_yticks(rows, checks.index)
     axis.invert_yaxis()
     axis.set_xscale("log")
     axis.set_xlim(right=float(checks["elements"].max()) * 8)
     axis.set_xlabel("elements compared (log)")
-    return titled(figure, f"{int(checks['different'].sum())} of {int(checks['elements'].sum()):,} elements differ")
+    return titled(figure, f"{int(checks['missed'].sum())} of {int(checks['elements'].sum()):,} elements differ")
 
 
 def gates(verdict: Mapping[str, Any]) -> Figure:

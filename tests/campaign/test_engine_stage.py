@@ -4,6 +4,7 @@ import pytest
 
 from kit.campaign import engine_stage, stage_figures
 from kit.campaign.drift import compute_drift
+from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.reading import exchanges_frame, probabilities_frame, read_run
 from kit.campaign.run_folder import Run
 from kit.campaign.stage import Stage
@@ -65,7 +66,7 @@ class TestFigures:
         assert figure.get_suptitle() == f"{passed} of {len(verdict['gates'])} gates passed"
 
     def test_operators(self):
-        check = {"op": "rms_norm", "elements": 10, "different": 1}
+        check = {"op": "rms_norm", "elements": 10, **dict.fromkeys(OPERATOR_MISSES, 0), "replay_different": 1}
         assert "1 of 10 elements differ" in stage_figures.operators({"checks": [check]}).get_suptitle()
 
     def test_the_ladder_is_of_a_question_of_the_run(self, stage):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kit import runtime
-from kit.campaign import operator_checks
+from kit.campaign import operator_checks, operator_tables
 from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.operator_trace import PoisonedAllocations, difference
 from kit.campaign.operator_trial import changed, surrounded, with_gaps
@@ -226,3 +226,26 @@ def test_gaps_hold_nan() -> None:
     assert torch.equal(wide, x)
     assert wide.stride() == (16, 8, 1)
     assert wide.as_strided((3, 2, 8), (16, 8, 1))[..., 4:].isnan().all()
+
+
+class TestTables:
+    def test_by_op(self, report: dict[str, Any]) -> None:
+        table = operator_tables.by_op(report)
+        assert set(table.index) == {*Ops.names(), *BESIDES}
+        assert table["elements"].sum() == report["totals"]["elements"]
+        assert table[list(OPERATOR_MISSES)].to_numpy().sum() == 0
+
+    def test_the_named_sizes_in_each_layout(self, report: dict[str, Any]) -> None:
+        table = operator_tables.named_sizes(report)
+        sizes = table["shape"].str.extract(r"(\d+)")[0].astype(int).groupby(level=0).apply(set).to_dict()
+        assert sizes == {op: set(rows) for op, rows in operator_tables.NAMED_SIZES.items()}
+        assert len(table) == 2 * (3 + 3 + 2) + 2 + 1
+
+    def test_what_guards_chose(self, report: dict[str, Any]) -> None:
+        assert operator_tables.decisions(report).empty
+        proofs = [
+            {"op": "rms_norm", "key": str(n), "choice": choice, "elements": 10}
+            for n, choice in enumerate(("kernel", "kernel", "twin"))
+        ]
+        table = operator_tables.decisions({"proofs": proofs})
+        assert table.loc["rms_norm"].to_dict() == {"kernel": 2, "twin": 1, "elements": 30}
