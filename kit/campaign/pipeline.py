@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kit.campaign import notebook
+from kit.campaign import notebook, tune
 from kit.campaign.progress import Progress
 from kit.campaign.run_folder import Run, RunError, exclusive, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import is_finished, stages_of
+from kit.engine.autotune import read_ledger
 from kit.evidence import auditing, package, privacy
 from kit.evidence.records import write_json
 from kit.profile import PROJECT_ROOT, load_profile
@@ -33,15 +34,27 @@ class Outcome:
     line: dict[str, Any]
 
 
-def run(profile_path: str, *, run_id: str = "", resume: bool = False, replace: bool = False) -> Outcome:
+def run(
+    profile_path: str,
+    *,
+    run_id: str = "",
+    resume: bool = False,
+    replace: bool = False,
+    autotune: Path | None = None,
+) -> Outcome:
     """Run a profile from its first unfinished stage to an audited bundle.
 
     run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
-    unfinished run of the profile. replace: remove a finished or failed run of the same id first.
+    unfinished run of the profile. replace: remove a finished or failed run of the same id first. autotune:
+    file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`.
     """
+    recorded = read_ledger(autotune) if autotune is not None else None
     run_id = _id(profile_path, run_id, resume)
     with exclusive(run_id):
-        return _run(_open(profile_path, run_id, resume, replace))
+        current = _open(profile_path, run_id, resume, replace)
+        if recorded is not None:
+            tune.start_from(current, recorded)
+        return _run(current)
 
 
 def _run(current: Run) -> Outcome:
@@ -53,6 +66,7 @@ def _run(current: Run) -> Outcome:
         progress.note("sealing and auditing the bundle")
         digest, audit = _seal_and_audit(current)
         progress.finished(audit, show_problems=failure is None)
+    tune.drop_kernels(current)
     return _outcome(current, failure, audit, digest)
 
 

@@ -71,21 +71,35 @@ def tune_stage(stage: Stage) -> dict[str, Any]:
     return tune(run.profile, lengths_to_tune(run.profile, run.protocol), recorded)
 
 
-def start_from(run: Run, path: str | Path) -> None:
-    """Give a run recorded winners to start from: a ledger file, or a run or bundle folder that has one.
+def draw(profile: Profile, file: Path | None = None) -> dict[str, Any]:
+    """A ledger drawn in this process, with no run around it; also written to `file` where one is given."""
+    from kit import runtime
+    from kit.campaign.protocol import load_protocol
 
-    Raises AutotuneError for a file that is no ledger, for one with winners where nothing is tuned, and for a
-    run that has other winners already.
+    runtime.configure(profile)
+    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
+    ledger = tune(profile, lengths_to_tune(profile, protocol))
+    if file is not None:
+        write_json(file, ledger)
+    return ledger
+
+
+def start_from(run: Run, recorded: dict[str, Any]) -> None:
+    """Give a run a recorded ledger to start from.
+
+    Raises AutotuneError for winners where nothing is tuned, and for a run that has other winners already.
     """
-    document = autotune.read_ledger(path)
-    if document["winners"] and run.profile.runtime.device != "cuda":
-        raise autotune.AutotuneError(f"{path} has winners of a CUDA device; profile {run.profile.name} runs on a CPU")
+    if recorded["winners"] and run.profile.runtime.device != "cuda":
+        raise autotune.AutotuneError(
+            f"the ledger has winners of {recorded['origin']['device']}; profile {run.profile.name} tunes nothing, "
+            f"it runs on a {run.profile.runtime.device}"
+        )
     file = run.path / LEDGER
-    if file.exists() and autotune.read_ledger(file)["digest"] != document["digest"]:
-        raise autotune.AutotuneError(f"run {run.id} has winners of its own already; start a new run with {path}")
+    if file.exists() and autotune.read_ledger(file)["digest"] != recorded["digest"]:
+        raise autotune.AutotuneError(f"run {run.id} has other winners already: start a new run with these")
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
-        write_json(file, document | {"source": "recorded"})
+        write_json(file, recorded | {"source": "recorded"})
 
 
 def run_environment(run: Run) -> dict[str, str]:
