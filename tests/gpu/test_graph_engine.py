@@ -17,6 +17,8 @@ if not torch.cuda.is_available():
     pytest.skip("no CUDA device: CUDA graphs cannot be captured here", allow_module_level=True)
 
 from kit.engine import native
+from kit.engine.base import Event
+from kit.engine.cuda_device import memory
 from kit.engine.graph import GraphEngine
 from kit.engine.native import NativeEngine
 from tests.engine.forwards import (
@@ -31,6 +33,7 @@ from tests.engine.forwards import (
     text,
     vision,
 )
+from tests.engine.requests import BODIES
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +113,126 @@ def test_an_entry_larger_than_the_bound(build: Build, eager: NativeEngine) -> No
     assert counts(engine, "multimodal", "evictions", "entries", "bytes") == (2, 0, 0)
 
 
-def test_a_failed_capture_runs_eagerly_and_spoils_nothing(
-    build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch
+def test_no_static_buffer_ever_moves(build: Build, eager: NativeEngine) -> None:
+    engine = build()
+    actions(engine, eager, [text(30, 1), multimodal(eager, 40, 1), text(70, 1)])
+    vision(engine, (WIDE,), seed=1)
+
+    def addresses() -> list[int]:
+        assert engine.captured._scratch is not None
+        tensors = [*engine.captured._scratch._buffers]
+        for entry in entries(engine.captured):
+            tables = () if entry.tables is None else (entry.pixels, entry.tables.cos, entry.tables.corners)
+            tensors += [entry.recording._output, *tables]
+        return [tensor.data_ptr() for tensor in tensors]
+
+    before = addresses()
+    for seed in (2, 3):
+        actions(engine, eager, [text(30, seed), multimodal(eager, 40, seed), text(70, seed)])
+        vision(engine, (WIDE,), seed)
+        language(engine, text(50, seed))
+        assert set(before) <= set(addresses())
+
+
+def test_features_outlive_the_entry_that_made_them(build: Build, eager: NativeEngine) -> None:
+    """Between the vision forward and the last question of a request the whole cache goes, and its memory is reused."""
+    engine = build()
+    prepared = engine.prepare(BODIES[-1][1])
+    assert prepared.grids
+    expected = eager.decide(prepared)
+    engine.decide(prepared)
+    run = engine.run_language
+
+    def after_the_cache_is_gone(*inputs: Any) -> Any:
+        engine.clear_graphs()
+        torch.full((2**28,), float("nan"), device="cuda")
+        return run(*inputs)
+
+    engine.run_language = after_the_cache_is_gone  # type: ignore[method-assign]
+    decision = engine.decide(prepared)
+    assert decision.vision is not None
+    assert decision.vision.action == "replay"
+    assert [q.hidden for q in decision.questions] == [q.hidden for q in expected.questions]
+
+
+@pytest.mark.parametrize("body", [body for _, body in BODIES], ids=[name for name, _ in BODIES])
+def test_requests_are_decided_as_by_the_native_engine(build: Build, eager: NativeEngine, body: bytes) -> None:
+    engine = build()
+    prepared = engine.prepare(body)
+    expected = eager.decide(prepared)
+    for _ in range(3):
+        decision = engine.decide(prepared)
+        assert [(q.hidden, q.logits) for q in decision.questions] == [(q.hidden, q.logits) for q in expected.questions]
+        assert decision.answers == expected.answers
+    assert {q.event.action for q in decision.questions} == {"replay"}
+    assert all(q.milliseconds > 0 for q in decision.questions)
+    assert sum(q.milliseconds for q in decision.questions) <= decision.timings_ms["total"]
+
+
+def test_a_replayed_request_waits_for_the_device_once(build: Build) -> None:
+    """torch reports every call that makes the host wait; the only one is the wait for the rows in the end."""
+    engine = build()
+    prepared = [engine.prepare(body) for _, body in BODIES]
+    for request in prepared:
+        engine.decide(request)
+        engine.decide(request)
+    waits: list[int] = []
+    synchronise = engine._synchronise
+
+    def wait() -> None:
+        torch.cuda.set_sync_debug_mode("default")
+        synchronise()
+        waits.append(1)
+        torch.cuda.set_sync_debug_mode("error")
+
+    engine._synchronise = wait  # type: ignore[method-assign]
+    for request in prepared:
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            engine.decide(request)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    assert len(waits) == len(prepared)
+
+
+STEPS = ("capture_begin", "capture_end", "instantiate")
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("cache", ["text", "multimodal", "vision"])
+def test_a_step_of_a_capture_fails(
+    build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch, step: str, cache: str
 ) -> None:
+    engine = build()
+    actions(engine, eager, [text(10), multimodal(eager, 20)])
+    vision(engine, (SMALL,))
+    real = engine.captured.backend._cuda.new_graph  # type: ignore[attr-defined]
+
+    def failing() -> Any:
+        graph = real()
+        done = getattr(graph, step)
+
+        def fail(*args: Any, **kwargs: Any) -> None:
+            setattr(graph, step, done)
+            raise RuntimeError("injected")
+
+        setattr(graph, step, fail)
+        return graph
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.captured.backend._cuda, "new_graph", failing)  # type: ignore[attr-defined]
+        if cache == "vision":
+            assert vision(engine, (WIDE,)) == (vision(eager, (WIDE,))[0], Event("vision:1x4x8", "fallback"))
+        else:
+            inputs = text(30, 1) if cache == "text" else multimodal(eager, 30, 1)
+            assert actions(engine, eager, [inputs]) == ["fallback"]
+    assert counts(engine, cache, "captures", "fallbacks", "entries") == (1, 1, 1)
+    stream = [text(10, 3), text(50, 4), text(50, 5), multimodal(eager, 20, 6), multimodal(eager, 50, 7)]
+    assert actions(engine, eager, stream) == ["replay", "capture", "replay", "replay", "capture"]
+    assert vision(engine, (SMALL,), seed=2) == (vision(eager, (SMALL,), seed=2)[0], Event("vision:1x4x4", "replay"))
+
+
+def test_a_recording_fails(build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = build()
     actions(engine, eager, [text(10)])
     forward = engine.language.forward
@@ -125,21 +245,60 @@ def test_a_failed_capture_runs_eagerly_and_spoils_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.language, "forward", reads_the_host)
-        assert actions(engine, eager, [text(20, 1)]) == ["fallback"]
-    stream = [text(20, 2), text(10, 3), text(30, 4), text(30, 5)]
-    assert actions(engine, eager, stream) == ["fallback", "replay", "capture", "replay"]
+        assert actions(engine, eager, [text(9, 1)]) == ["fallback"]
+    stream = [text(9, 2), text(10, 3), text(30, 4), text(30, 5)]
+    seen = actions(engine, eager, stream)
+    assert seen[0] == "fallback"
+    assert seen[2:] == ["capture", "replay"]
 
 
-def test_memory_comes_back_and_bytes_are_the_pools(build: Build) -> None:
-    engine = build(vision=Bounds(16, 4096))
-    language(engine, text(30))
+def test_out_of_memory_in_a_capture_answers_eagerly_and_gives_the_memory_back(
+    build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the attempt got lies in the pool of the cache, so its entries go as well; the other caches stay."""
+    engine = build()
+    actions(engine, eager, [text(10), multimodal(eager, 20)])
+    forward = engine.language.forward
+    free = torch.cuda.mem_get_info()[0]
+
+    def greedy(*views: torch.Tensor) -> torch.Tensor:
+        if torch.cuda.is_current_stream_capturing():
+            held = [torch.empty(2**33, dtype=torch.uint8, device="cuda") for _ in range(256)]  # 2 TiB
+            del held
+        return forward(*views)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.language, "forward", greedy)
+        assert actions(engine, eager, [text(30, 1)]) == ["fallback"]
+    assert counts(engine, "text", "fallbacks", "invalidations", "entries", "bytes") == (1, 1, 0, 0)
+    assert free - torch.cuda.mem_get_info()[0] < 2**28
+    stream = [text(30, 2), text(10, 3), text(50, 4), text(50, 5), text(10, 6), multimodal(eager, 20, 7)]
+    assert actions(engine, eager, stream) == ["fallback", "capture", "capture", "replay", "replay", "replay"]
+
+
+def test_counters_say_what_the_allocator_says(build: Build, eager: NativeEngine) -> None:
+    engine = build(text=Bounds(3, 1024), vision=Bounds(16, 4096))
+    others = memory()["pools"]
+
+    def agree() -> bool:
+        return sum(counters["pool_bytes"] for counters in engine.counters().values()) == memory()["pools"] - others
+
+    for tokens in (30, 200, 10, 64, 300, 30):
+        language(engine, text(tokens))
+        language(engine, multimodal(eager, tokens + 20))
+        assert agree(), tokens
     vision(engine, (WIDE,))
+    vision(engine, (SMALL, WIDE))
+    assert agree()
     held = engine.counters()
-    assert held["text"]["bytes"] >= 2**21  # the allocator's smallest segment
-    assert sum(entry.recording.bytes for entry in entries(engine.captured)) <= torch.cuda.memory_reserved()
-    before = torch.cuda.memory_reserved()
+    assert all(held[name]["bytes"] >= held[name]["pool_bytes"] >= 2**21 for name in held)
+    engine.clear_graphs()
+    assert memory()["pools"] == others
+    assert counts(engine, "text", "bytes", "pool_bytes", "entries") == (0, 0, 0)
+    language(engine, text(30))
+    assert agree()
     engine.captured.close()
-    assert before - torch.cuda.memory_reserved() >= held["text"]["bytes"]
+    assert memory()["pools"] == others
 
 
 def test_it_says_so(build: Build) -> None:
