@@ -1806,7 +1806,7 @@ def check_operators(bundle: Bundle) -> None:
         bundle.expect("operators.json %s" % name, document[name], bundle.profile["runtime"][name])
     for check in checks:
         operator_faults(bundle, check, document["device"])
-    sums = {name: sum(check[name] for check in checks) for name in ("elements",) + MISSES}
+    sums = {name: sum(check[name] for check in checks) for name in ("elements", *MISSES)}
     bundle.expect("operators.json totals", document["totals"], dict(sums, checks=len(checks)))
     if document["device"] == "cuda":
         named_sizes(bundle, checks)
