@@ -1,0 +1,107 @@
+"""Baselines on cpu-tiny: captured as it is the reference keeps its bits; merged it does not, and says how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from kit import runtime
+from kit.engine import reference
+from kit.engine.baseline import (
+    CapturedReference,
+    CompileTimeoutError,
+    Logits,
+    NativeForm,
+    ReferenceCalls,
+    compiled_layers,
+    merge,
+)
+from kit.engine.graph import GraphEngine
+from kit.engine.native import NativeEngine
+from kit.engine.reference import ReferenceEngine
+from kit.engine.shared_weights import shared_stores
+from kit.profile import Profile, load_profile
+from tests.engine.requests import BODIES, images, text
+
+
+@pytest.fixture(scope="module")
+def profile() -> Profile:
+    profile = load_profile("params/cpu-tiny.toml")
+    runtime.configure(profile)
+    return profile
+
+
+@pytest.fixture(scope="module")
+def official(profile: Profile) -> Iterator[ReferenceEngine]:
+    engine = reference.load(profile)
+    yield engine
+    engine.close()
+
+
+def logits_of(engine: ReferenceEngine, body: bytes) -> Logits:
+    return tuple(question.logits for question in engine.decide(engine.prepare(body)).questions)
+
+
+@pytest.mark.parametrize("body", [body for _, body in BODIES], ids=[name for name, _ in BODIES])
+def test_called_with_prepared_ids_it_is_the_reference(official: ReferenceEngine, body: bytes) -> None:
+    assert ReferenceCalls(official).run(official.prepare(body)) == logits_of(official, body)
+
+
+def test_captured_it_keeps_every_bit_also_in_replays_of_other_inputs(official: ReferenceEngine) -> None:
+    captured = CapturedReference(official)
+    bodies = [text(30), images((256, 256)), text(29), images((256, 256), (100, 77)), text(30)]
+    for _ in range(2):
+        for body in bodies:
+            assert captured.run(official.prepare(body)) == logits_of(official, body)
+    assert captured.pool_bytes > 0
+    captured.close()
+    assert captured.pool_bytes == 0
+
+
+def test_native_engines_take_part_in_the_same_form(profile: Profile, official: ReferenceEngine) -> None:
+    shared = shared_stores(official.model)
+    eager, graph = NativeForm(NativeEngine(profile, shared=shared)), NativeForm(GraphEngine(profile, shared=shared))
+    prepared = official.prepare(images((256, 256)))
+    expected = ReferenceCalls(official).run(prepared)
+    assert eager.run(prepared) == graph.run(prepared) == graph.run(prepared) == expected
+    assert eager.pool_bytes == 0
+    assert graph.pool_bytes > 0
+    assert prepared.pixels is not None
+    pixels = prepared.pixels.to(torch.bfloat16)
+    assert torch.equal(graph.features(pixels, prepared.grids), eager.features(pixels, prepared.grids))
+
+
+def test_features_of_both_forms_are_those_of_the_tower(official: ReferenceEngine) -> None:
+    prepared = official.prepare(images((256, 256), (100, 77)))
+    assert prepared.pixels is not None
+    pixels = prepared.pixels.to(torch.bfloat16)
+    eager = ReferenceCalls(official).features(pixels, prepared.grids)
+    captured = CapturedReference(official)
+    for _ in range(2):
+        assert torch.equal(captured.features(pixels, prepared.grids), eager)
+
+
+def test_merging_changes_answers_a_little_and_the_weights_for_good(profile: Profile) -> None:
+    engine = reference.load(profile)
+    prepared = engine.prepare(text(50))
+    before, weights = ReferenceCalls(engine).run(prepared), engine.model.get_base_model().lm_head.weight.data_ptr()
+    layer = engine.model.get_base_model().model.language_model.layers[0].mlp.gate_proj.base_layer.weight
+    place, values = layer.data_ptr(), layer.clone()
+    merge(engine)
+    after = ReferenceCalls(engine).run(prepared)
+    assert after != before
+    assert max(abs(a - b) for x, y in zip(before, after, strict=True) for a, b in zip(x, y, strict=True)) < 1
+    assert layer.data_ptr() == place
+    assert not torch.equal(layer, values)
+    assert CapturedReference(engine).run(prepared) == after
+    assert weights == engine.model.get_base_model().lm_head.weight.data_ptr()
+
+
+def test_compiling_that_takes_too_long_is_given_up_and_undone(official: ReferenceEngine) -> None:
+    prepared = official.prepare(text(5))
+    expected = ReferenceCalls(official).run(prepared)
+    with compiled_layers(official, seconds=-1.0), pytest.raises(CompileTimeoutError, match="took more than"):
+        ReferenceCalls(official).run(prepared)
+    assert ReferenceCalls(official).run(prepared) == expected
