@@ -17,10 +17,13 @@ import torch
 
 from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.operator_checks import SEED, OperatorChecks
+from kit.campaign.signal import measure_signal
 from kit.engine import reference
+from kit.evidence.records import write_json
 from kit.kernels import Ops
 
 if TYPE_CHECKING:
+    from kit.campaign.run_folder import Run
     from kit.engine.base import Grid
     from kit.engine.reference import ReferenceEngine
     from kit.profile import Profile
@@ -42,6 +45,16 @@ def compare_operators(profile: Profile) -> dict[str, Any]:
     engine = reference.load(profile)
     try:
         return compare_with(engine, profile)
+    finally:
+        engine.close()
+
+
+def compare_and_measure(run: Run) -> dict[str, Any]:
+    """The operators stage: signal.json beside the content of operators.json, from one load of the reference."""
+    engine = reference.load(run.profile)
+    try:
+        write_json(run.path / "signal.json", measure_signal(engine, run.protocol))
+        return compare_with(engine, run.profile)
     finally:
         engine.close()
 

@@ -17,14 +17,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
 from kit.campaign.sensitivity import changed_steps
 from kit.checkpoint.ranks import SPECIAL_TOKENS
 from kit.contract.answer import softmax
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
     from kit.campaign.protocol import Case, Protocol
     from kit.engine.base import Prepared, PreparedQuestion
     from kit.engine.reference import ReferenceEngine
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "kit-signal/1"
 EFFECTS = ("swap", "adapter", "image")  # an effect each; "floor" is the noise
 PROMPTS = {"text": 16, "image": 8}  # questions of each modality, taken across the corpus in order
-LONGEST = 512  # tokens: a batch of two long prompts adds time and no insight
+LONGEST = 512  # tokens: longer prompts add time and no insight, and are taken where shorter ones run out
 ENDING = 12  # tokens behind the user's text, the same in every prompt
 SEED = 1
 
@@ -48,16 +48,17 @@ class Outcome:
 def measure_signal(
     engine: ReferenceEngine, protocol: Protocol, prompts: dict[str, int] | None = None
 ) -> dict[str, Any]:
-    """signal.json of a loaded reference: floor and effects on questions of the protocol of up to 512 tokens.
+    """signal.json of a loaded reference: floor and effects on questions of the protocol, long ones last.
 
     prompts: how many questions of each modality; by default 16 of text and 8 with images.
     """
+    import torch
+
     chosen = list(_choose(engine, protocol.cases, prompts or PROMPTS))
     with torch.inference_mode():
         questions = [_measure(engine, case, prepared, item) for case, prepared, item in chosen]
     return {
         "format": FORMAT,
-        "profile": engine.profile.name,
         "checkpoint_digest": engine.digest,
         "floor": "row 0 of a batch of two copies against the row alone",
         "summary": summarise(questions),
@@ -75,15 +76,18 @@ def _choose(
         prepared = engine.prepare(case.body)
         for turn, item in enumerate(prepared.questions):
             key = (*item.input_ids, *(hash(image.rgb) for image in prepared.request.images))
-            if len(item.input_ids) <= LONGEST and key not in seen:
+            if key not in seen:
                 seen.add(key)
                 found[case.modality].append((turn, case, prepared, item))
     for name, count in prompts.items():
-        for _, *chosen in sorted(found[name], key=lambda entry: entry[0])[:count]:
-            yield tuple(chosen)  # type: ignore[misc]
+        in_turn = sorted(found[name], key=lambda entry: (len(entry[3].input_ids) > LONGEST, entry[0]))
+        for _, case, prepared, item in in_turn[:count]:
+            yield case, prepared, item
 
 
 def _measure(engine: ReferenceEngine, case: Case, prepared: Prepared, item: PreparedQuestion) -> dict[str, Any]:
+    import torch
+
     inputs = engine.inputs(prepared, item)
     alone = _run(engine, item, inputs)
     others = {
@@ -115,6 +119,8 @@ def _run(engine: ReferenceEngine, item: PreparedQuestion, inputs: dict[str, Tens
 
 def _swapped(engine: ReferenceEngine, input_ids: Tensor) -> Tensor:
     """The prompt with two different ordinary tokens of its middle exchanged; which ones depends on the ids alone."""
+    import torch
+
     ids = input_ids[0].tolist()
     (first_special,) = engine.preparer.tokenizer.encode(SPECIAL_TOKENS[0])
     places = [i for i in range(len(ids) // 4, len(ids) - ENDING) if ids[i] < first_special]
@@ -149,7 +155,7 @@ def summarise(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ratio.row: median effect over median floor. ratio.steps: mean over mean, null where rounding moved no logit.
     """
     if not questions:
-        raise ValueError(f"no question of the protocol has at most {LONGEST} tokens: there is nothing to measure")
+        raise ValueError("no question was measured, so there is nothing to summarise")
     found = {name: [q[name] for q in questions if name in q] for name in ("floor", *EFFECTS)}
     spread = {name: _spread(values) for name, values in found.items() if values}
     floor = spread["floor"]
@@ -168,6 +174,27 @@ def summarise(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "logits": [min(q["logits"][0] for q in questions), max(q["logits"][1] for q in questions)],
         "probability": [probabilities[0], statistics.median(probabilities), probabilities[-1]],
     }
+
+
+def table(document: dict[str, Any]) -> pd.DataFrame:
+    """The summary of signal.json for people: one line a change, rows in percent of the row."""
+    import pandas as pd
+
+    summary = document["summary"]
+    return pd.DataFrame(
+        {
+            name: {
+                "row, median %": round(100 * summary[name]["row_median"], 2),
+                "row, smallest %": round(100 * summary[name]["row_min"], 2),
+                "row, largest %": round(100 * summary[name]["row_max"], 2),
+                "logits, mean BF16 steps": round(summary[name]["steps_mean"], 2),
+                "row, times the floor": summary["ratio"].get(name, {}).get("row"),
+                "logits, times the floor": summary["ratio"].get(name, {}).get("steps"),
+            }
+            for name in ("floor", *EFFECTS)
+            if name in summary
+        }
+    ).T
 
 
 def _spread(values: Sequence[dict[str, float]]) -> dict[str, float]:

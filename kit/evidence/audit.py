@@ -28,6 +28,7 @@ import json
 import math
 import os
 import re
+import statistics
 import struct
 import sys
 import tarfile

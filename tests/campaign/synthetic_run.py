@@ -24,6 +24,7 @@ from kit.campaign.graph_policy import PolicySimulation, forward_of
 from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.plan import Planned, planned_exchanges
 from kit.campaign.refusals import PNG_BASE64
+from kit.campaign.signal import summarise
 from kit.evidence.records import sha256_bytes, store_body
 from kit.profile import Profile, load_profile
 
@@ -513,6 +514,7 @@ def write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
             },
         },
         "operators.json": _operators(),
+        "signal.json": _signal(),
         "sources.json": {
             "format": "kit-sources/1", "before": hashes, "after": hashes, "archive": "source.tar.gz",
             "archive_sha256": digest(archive),
@@ -536,6 +538,25 @@ def _operators() -> dict[str, Any]:
     totals = {"checks": len(ops), "elements": 32 * len(ops), **zeros}
     head = {"format": "kit-operators/1", "device": "cpu", "dtype": "bfloat16", "seed": 1}
     return {**head, "checks": checks, "totals": totals, "ops": ["rms_norm"], "proofs": []}
+
+
+def _signal() -> dict[str, Any]:
+    """Two questions that rounding hardly moves, with a summary that follows from them."""
+    questions = [
+        {
+            "request": item["id"], "question": next(iter(item["request"]["questions"])), "modality": item["modality"],
+            "tokens": 20 + n, "probability": 0.5 + 0.1 * n, "logits": [9.0 - n, 12.0 + n],
+            **{
+                name: {"row": size * (1 + n), "steps": 100 * size}
+                for name, size in (("floor", 0.01), ("swap", 0.2), ("adapter", 0.5))
+            },
+        }
+        for n, item in enumerate(REQUESTS[:2])
+    ]  # fmt: skip
+    return {
+        "format": "kit-signal/1", "checkpoint_digest": "0" * 64, "floor": "made up",
+        "summary": summarise(questions), "questions": questions,
+    }  # fmt: skip
 
 
 def _archive(files: dict[str, bytes]) -> bytes:

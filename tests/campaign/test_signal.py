@@ -107,8 +107,15 @@ def test_ratios_are_of_medians_and_means() -> None:
     assert summary["probability"] == pytest.approx([0.6, 0.7, 0.9])
 
 
+def test_the_table_has_a_line_for_each_change() -> None:
+    table = signal.table({"summary": summarise([question(0.01, 0.1, 1.0)])})
+    assert list(table.index) == ["floor", "swap", "adapter"]
+    assert table.loc["swap", "row, median %"] == 10.0
+    assert table.loc["swap", "row, times the floor"] == pytest.approx(10.0)
+
+
 def test_without_noise_there_is_no_ratio() -> None:
     """On a CPU a batch of two changes nothing."""
     assert summarise([question(0.0, 0.1, 0.0)])["ratio"]["swap"] == {"row": None, "steps": None}
-    with pytest.raises(ValueError, match="nothing to measure"):
+    with pytest.raises(ValueError, match="nothing to summarise"):
         summarise([])

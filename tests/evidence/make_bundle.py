@@ -155,6 +155,7 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
         (run / "records" / "drills.jsonl").write_bytes(b"".join(compact(line) + b"\n" for line in lines))
     else:
         (run / "operators.json").unlink()
+        (run / "signal.json").unlink()
     judge(run)
     for name in ("logs", "figures", "stages", "notebooks"):
         (run / name).mkdir()
