@@ -1,7 +1,7 @@
 """What the reference's own modules computed in one forward: inputs and outputs, for an operator to repeat.
 
-Covers: recording modules by hooks and a few module-level functions by a wrapper that calls the original,
-allocations filled with NaN while an operator under test runs, and counting the elements that differ.
+Covers: recording modules by hooks and a few module-level functions by a wrapper that calls the original, and
+counting the elements that differ.
 Does not cover: which op repeats which call (`kit.campaign.operator_checks`).
 """
 
@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kit.kernels.proof import bits
 
@@ -92,24 +90,6 @@ def traced(modules: Mapping[str, Any]) -> Iterator[dict[str, Call]]:
         for name in FUNCTIONS:
             stack.enter_context(mock.patch.object(modeling, name, wrapper(name, getattr(modeling, name))))
         yield calls
-
-
-class PoisonedAllocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Fill every uninitialised floating point buffer with NaN, so that reading unwritten memory shows."""
-
-    KINDS = (
-        "aten::empty",
-        "aten::empty_like",
-        "aten::empty_strided",
-        "aten::new_empty",
-        "aten::new_empty_strided",
-    )
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        output = func(*args, **(kwargs or {}))
-        if func._schema.name in self.KINDS and output.is_floating_point():
-            output.fill_(torch.nan)
-        return output
 
 
 def difference(op: str, against: str, pairs: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kit.campaign.operator_trace import PoisonedAllocations, difference, tensors
+from kit.campaign.operator_trace import difference, tensors
 from kit.engine.capture import Backend, choose
 from kit.engine.graph_cache import CaptureError
 from kit.kernels import Ops
-from kit.kernels.proof import compare
+from kit.kernels.proof import PoisonedAllocations, compare
 from kit.kernels.table import without_kernels
 
 REPEATS = {"cuda": 20, "cpu": 3}  # runs of each op on the same inputs

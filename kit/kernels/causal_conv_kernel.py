@@ -31,7 +31,7 @@ def _store_key(
         tl.store(out + at + copy * WIDTH, value, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens"])
 def _causal_conv(
     x, weight, q, k, v, tokens,
     CHANNELS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, GROUP: tl.constexpr, TAPS: tl.constexpr,

@@ -16,7 +16,7 @@ ELEMENTS = 2048  # of a program
 WIDEST = 512
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _gated_rms_norm(
     x, gate, weight, out, rows, share, eps,
     WIDTH: tl.constexpr, LANES: tl.constexpr, ROWS: tl.constexpr,

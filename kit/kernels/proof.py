@@ -1,21 +1,26 @@
 """Which of our kernels may stand in for its plain torch twin, decided shape by shape in the running process.
 
 Covers: `Proofs.guard`, which runs kernel and twin side by side the first time a shape is seen, on the caller's
-own inputs and on fresh ones of the same shapes, and uses the kernel for that shape only if every bit agrees;
-the list of these decisions, which is evidence. cuBLAS, and torch's reductions, choose their order of sums by
-shape, so equality at one shape says nothing about another.
+own inputs and on fresh ones of the same shapes, with the kernel's outputs on memory full of NaN, and uses the
+kernel for that shape only if every bit agrees; the list of these decisions, and of the kernels with the digest
+of their source, which are evidence. cuBLAS, and torch's reductions, choose their order of sums by shape, so
+equality at one shape says nothing about another.
 Does not cover: the kernels, or whether a decision is right for other inputs (the operators stage looks again).
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 FRESH_SEED = 20261130
 
@@ -37,16 +42,18 @@ class Proofs:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, Any], Decision] = {}
+        self._guarded: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
     def guard(self, op: str, twin: Callable[..., Any], kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A callable with the signature of both. Under capture an unproven shape runs the twin."""
         found = self._found
+        self._guarded[op] = kernel, twin
 
         def guarded(*args: Any) -> Any:
             key = (op, _signature(args))
             decision = found.get(key)
             if decision is None:
-                if _capturing(args):
+                if _capturing():
                     return twin(*args)
                 decision, result = self._prove(op, twin, kernel, args)
                 found[key] = decision
@@ -66,7 +73,9 @@ class Proofs:
         decision = Decision(op, key, "kernel")
         try:
             for inputs, expected in ((args, result), (fresh := fresh_like(args), twin(*fresh))):
-                elements, different = compare(kernel(*inputs), expected)
+                with PoisonedAllocations():  # type: ignore[no-untyped-call]
+                    ours = kernel(*inputs)
+                elements, different = compare(ours, expected)
                 decision.elements += elements
                 decision.different += different
         except Exception as error:  # a kernel that cannot run at a shape is not used there, and says so
@@ -96,6 +105,51 @@ class Proofs:
     def describe(self) -> list[dict[str, Any]]:
         """Every decision, sorted by op and key: plain data for the evidence."""
         return [vars(d) for d in sorted(self._found.values(), key=lambda d: (d.op, d.key))]
+
+    def provenance(self) -> list[dict[str, str]]:
+        """Every guarded op with its kernel, its twin and the SHA-256 of the file the kernel is written in."""
+        return [
+            {
+                "op": op,
+                "kernel": qualified_name(kernel),
+                "twin": qualified_name(twin),
+                "source_sha256": _source_digest(kernel),
+            }
+            for op, (kernel, twin) in sorted(self._guarded.items())
+        ]
+
+
+class PoisonedAllocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Fill every uninitialised floating point buffer with NaN, so that reading unwritten memory shows."""
+
+    KINDS = (
+        "aten::empty",
+        "aten::empty_like",
+        "aten::empty_strided",
+        "aten::new_empty",
+        "aten::new_empty_strided",
+    )
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        output = func(*args, **(kwargs or {}))
+        if func._schema.name in self.KINDS and output.is_floating_point():
+            output.fill_(torch.nan)
+        return output
+
+
+def qualified_name(function: Any) -> str:
+    """`module.qualname` of a callable; wrappers that carry `runs` (see the packages' forms) name what they run."""
+    inner = getattr(function, "runs", function)
+    name = getattr(inner, "__qualname__", type(inner).__qualname__)
+    return f"{getattr(inner, '__module__', type(inner).__module__)}.{name}"
+
+
+def _source_digest(function: Callable[..., Any]) -> str:
+    """SHA-256 of the file a function is written in; empty for one that is in no file."""
+    try:
+        return hashlib.sha256(Path(inspect.getfile(function)).read_bytes()).hexdigest()
+    except (OSError, TypeError):
+        return ""
 
 
 def _reason(error: Exception) -> str:
@@ -146,11 +200,12 @@ def fresh_like(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def noise_like(tensor: Tensor, number: int = 0) -> Tensor:
     """Noise with the layout, mean and deviation of a tensor; another number, other noise."""
     wide = tensor.float()
-    mean, std = float(wide.mean()), float(wide.std()) if tensor.numel() > 1 else 1.0
+    mean, std = float(wide.mean()), float(wide.std()) if tensor.numel() > 1 else 0.0
+    mean, std = mean if math.isfinite(mean) else 0.0, std if math.isfinite(std) and std else 1.0
     generator = torch.Generator(tensor.device).manual_seed(FRESH_SEED + number)
-    noise = torch.randn(tensor.shape, generator=generator, device=tensor.device) * (std or 1.0)
+    noise = torch.randn(tensor.shape, generator=generator, device=tensor.device) * std
     out = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return out.copy_(noise + (mean if math.isfinite(mean) else 0.0))
+    return out.copy_(noise + mean)
 
 
 def _signature(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -166,11 +221,12 @@ def _signature(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def describe_signature(args: tuple[Any, ...]) -> str:
-    """The shapes of a call as one short line, e.g. `98x5120 5120 eps=1e-06`."""
+    """The shapes of a call as one short line, with strides that are not the usual: `98x5120 98x64@1,98 1e-06`."""
     parts: list[str] = []
     for arg in args:
         if isinstance(arg, Tensor):
-            parts.append("x".join(map(str, arg.shape)) or "scalar")
+            shape = "x".join(map(str, arg.shape)) or "scalar"
+            parts.append(shape if arg.is_contiguous() else f"{shape}@{','.join(map(str, arg.stride()))}")
         elif isinstance(arg, tuple | list):
             parts.append("(" + describe_signature(tuple(arg)) + ")")
         elif arg is not None:
@@ -178,7 +234,7 @@ def describe_signature(args: tuple[Any, ...]) -> str:
     return " ".join(parts)
 
 
-def _capturing(args: tuple[Any, ...]) -> bool:
+def _capturing() -> bool:
     """True while a CUDA graph is being recorded: nothing may be compared then."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 

@@ -60,7 +60,7 @@ def _heads(
         tl.store(out + row * WIDTH + column, value.to(dtype), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens"])
 def _query_key(
     q_gate, k, q_weight, k_weight, cos, sin, q_out, k_out, gate_out, tokens, share, eps,
     Q_HEADS: tl.constexpr, K_HEADS: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, TURNED: tl.constexpr,

@@ -37,7 +37,7 @@ from kit.kernels import (
     vision_rotary,
 )
 from kit.kernels.projections import Projection
-from kit.kernels.proof import Proofs
+from kit.kernels.proof import Proofs, qualified_name
 
 Pair = tuple[Tensor, Tensor]
 Triple = tuple[Tensor, Tensor, Tensor]
@@ -73,16 +73,43 @@ class Ops:
     gelu: Callable[[Tensor], Tensor]
     all_finite: Callable[[Tensor], Tensor]
     proofs: Proofs | None = None  # not an op: where kernels stand in for twins, and what that rests on
+    without: str = ""  # not an op: why a table for CUDA has no kernels
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Every op of the table, in order."""
-        return tuple(field.name for field in dataclasses.fields(cls) if field.name != "proofs")
+        return tuple(
+            field.name for field in dataclasses.fields(cls) if field.name not in ("proofs", "without")
+        )
 
     def describe(self) -> dict[str, str]:
-        """Op -> the function that runs, as `module.qualname`."""
-        return {name: qualified_name(getattr(self, name)) for name in self.names()}
+        """Op -> the function that runs, as `module.qualname`; with its twin where that runs at unproven shapes."""
+        return {name: self._described(name) for name in self.names()}
 
+    def _described(self, name: str) -> str:
+        function = getattr(self, name)
+        if hasattr(function, "twin"):
+            return f"{qualified_name(function)}, or {qualified_name(function.twin)} where bits differ"
+        remark = f" ({self.without})" if self.without and name in WITH_KERNELS else ""
+        return qualified_name(function) + remark
+
+
+WITH_KERNELS = (  # ops for which the kit has a kernel, where Triton is installed
+    "project",
+    "rms_norm",
+    "add_rms_norm",
+    "gated_rms_norm",
+    "causal_conv",
+    "delta_gates",
+    "query_key",
+    "sigmoid_gate",
+    "silu_mul",
+    "patch_embed",
+    "add_positions",
+    "add_layer_norm",
+    "vision_rotary",
+    "all_finite",
+)
 
 PLAIN = Ops(
     linear=linear.linear,
@@ -117,8 +144,10 @@ def select(numerics: str, device: torch.device | str) -> Ops:
     if numerics != "exact":
         raise ValueError(f"numerics {numerics!r} is not implemented: expected 'exact'")
     plain = without_kernels(device)
-    if torch.device(device).type != "cuda" or importlib.util.find_spec("triton") is None:
+    if torch.device(device).type != "cuda":
         return plain
+    if importlib.util.find_spec("triton") is None:
+        return dataclasses.replace(plain, without="no kernel: triton is not installed")
     proofs = Proofs()
     return dataclasses.replace(
         plain,
@@ -184,10 +213,3 @@ def _vision_kernels(proofs: Proofs) -> dict[str, Any]:
     }
     guarded = {name: proofs.guard(name, getattr(PLAIN, name), kernel) for name, kernel in kernels.items()}
     return guarded | {"all_finite": finite_kernel.all_finite}
-
-
-def qualified_name(function: Any) -> str:
-    """`module.qualname` of a callable; wrappers that carry `runs` (see the packages' forms) name what they run."""
-    inner = getattr(function, "runs", function)
-    name = getattr(inner, "__qualname__", type(inner).__qualname__)
-    return f"{getattr(inner, '__module__', type(inner).__module__)}.{name}"

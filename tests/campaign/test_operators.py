@@ -15,12 +15,13 @@ from torch import Tensor
 from kit import runtime
 from kit.campaign import operator_checks, operator_tables
 from kit.campaign.integrity import OPERATOR_MISSES
-from kit.campaign.operator_trace import PoisonedAllocations, difference
+from kit.campaign.operator_trace import difference
 from kit.campaign.operator_trial import changed, surrounded, with_gaps
 from kit.campaign.operators import BESIDES, compare_with
 from kit.engine import reference
 from kit.engine.reference import ReferenceEngine
 from kit.kernels import Ops
+from kit.kernels.proof import PoisonedAllocations
 from kit.kernels.table import PLAIN
 from kit.profile import Profile, load_profile
 

@@ -14,9 +14,8 @@ if not torch.cuda.is_available():
     pytest.skip("no CUDA device: BF16 kernels cannot be compiled here", allow_module_level=True)
 pytest.importorskip("triton")
 
-from kit.campaign.operator_trace import PoisonedAllocations
 from kit.kernels import Ops, select
-from kit.kernels.proof import Proofs, compare
+from kit.kernels.proof import PoisonedAllocations, Proofs, compare
 from tests.gpu.language_inputs import LENGTHS, OPS, SIZES, Inputs
 
 DEVICE = torch.device("cuda")

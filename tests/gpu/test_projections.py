@@ -15,13 +15,12 @@ from torch import Tensor
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device: the products are cuBLAS's", allow_module_level=True)
 
-from kit.campaign.operator_trace import PoisonedAllocations
 from kit.engine.cuda_graph import CudaGraphs
 from kit.kernels import Projection
 from kit.kernels.fused_projections import ONE_LINE, Branches, FusedProjections
 from kit.kernels.projections import add_delta, project
 from kit.kernels.projections_kernel import Member, Tile, combine
-from kit.kernels.proof import Proofs, compare
+from kit.kernels.proof import PoisonedAllocations, Proofs, compare
 
 DEVICE = torch.device("cuda")
 TOKENS = (1, 2, 3, 63, 98, 171, 278, 392, 475, 1024, 2282)

@@ -11,9 +11,8 @@ from torch import Tensor
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device: BF16 kernels cannot be compiled here", allow_module_level=True)
 
-from kit.campaign.operator_trace import PoisonedAllocations
 from kit.kernels import Ops, finite, select
-from kit.kernels.proof import Proofs, compare
+from kit.kernels.proof import PoisonedAllocations, Proofs, compare
 from kit.kernels.table import PLAIN
 
 DEVICE = torch.device("cuda")

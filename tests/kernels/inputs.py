@@ -8,8 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from kit.campaign.operator_trace import PoisonedAllocations
-from kit.kernels.proof import compare
+from kit.kernels.proof import PoisonedAllocations, compare
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 T = TypeVar("T")

@@ -6,6 +6,7 @@ float64 formulas written another way.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kit.campaign.operator_trace import PoisonedAllocations
 from kit.kernels import Ops, select
+from kit.kernels.proof import PoisonedAllocations
+from kit.kernels.table import WITH_KERNELS, without_kernels
 
 OPS = select("exact", "cpu")
 BF16 = torch.bfloat16
@@ -38,6 +40,30 @@ class TestTable:
         described = OPS.describe()
         assert tuple(described) == Ops.names()
         assert described["delta_rule"] == "kit.kernels.delta_rule.delta_rule"
+
+    def test_on_cuda_every_op_with_a_kernel_names_it_and_its_twin(self) -> None:
+        pytest.importorskip("triton")
+        plain, described = without_kernels("cuda").describe(), select("exact", "cuda").describe()
+        assert {name for name in described if described[name] != plain[name]} == set(WITH_KERNELS)
+        assert described["add_rms_norm"] == (
+            "kit.kernels.rms_norm_kernel.add_rms_norm, or kit.kernels.rms_norm.add_rms_norm where bits differ"
+        )
+
+    def test_on_cuda_without_triton_the_twins_run_and_it_is_said(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: None if name == "triton" else found(name)
+        )
+        ops, plain = select("exact", "cuda"), without_kernels("cuda").describe()
+        assert ops.proofs is None
+        remarks = {
+            name: text.removeprefix(plain[name])
+            for name, text in ops.describe().items()
+            if text != plain[name]
+        }
+        assert remarks == dict.fromkeys(WITH_KERNELS, " (no kernel: triton is not installed)")
 
     def test_unknown_numerics_are_refused(self) -> None:
         with pytest.raises(ValueError, match="numerics 'fused' is not implemented"):
