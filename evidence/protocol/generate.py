@@ -23,10 +23,11 @@ from PIL import Image, ImageChops, ImageStat, __version__
 from screens import SCREENS, draw
 from text_requests import Entry
 
-from kit.campaign.protocol import CORPUS, REFERENCE, ProtocolError, load_protocol, write_sums
+from kit.campaign.protocol import CORPUS, ProtocolError, load_protocol, write_sums
 from kit.evidence.records import write_atomic
 
 FOLDER = Path(__file__).resolve().parent
+ANSWERS = "reference*.json"  # of every checkpoint whose answers are frozen here
 IMAGES = "images"
 LOSSY_MEAN_ERROR = 4.0  # of 255, between a screen and its JPEG or WebP file
 ENCODINGS = {
@@ -131,9 +132,9 @@ def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
     written = [name for name, data in files.items() if not (folder / name).exists() or name in differs]
     for name in written:
         write_atomic(folder / name, files[name])
-    if CORPUS in differs and (folder / REFERENCE).exists():
-        (folder / REFERENCE).unlink()
-        print(f"{REFERENCE} answered other requests and was removed; freeze the answers again")
+    for answers in sorted(folder.glob(ANSWERS)) if CORPUS in differs else ():
+        answers.unlink()
+        print(f"{answers.name} answered other requests and was removed; freeze the answers again")
     try:
         protocol = load_protocol(folder) if (folder / "SHA256SUMS").exists() and not written else None
     except ProtocolError as error:
