@@ -74,13 +74,14 @@ def memory_back(
     start: int | None,
     used: Callable[[], int | None] = used_bytes,
     *,
-    seconds: float = RETURN_SECONDS,
+    seconds: float | None = None,
     pause: float = 0.25,
 ) -> dict[str, Any]:
-    """Wait until no more than RETURN_BYTES over `start` are taken, at most `seconds`.
+    """Wait until no more than RETURN_BYTES over `start` are taken, at most `seconds` (RETURN_SECONDS).
 
     Returns start, end and tolerance in bytes, seconds waited and "back": True, False or "not visible".
     """
+    seconds = RETURN_SECONDS if seconds is None else seconds
     began = time.monotonic()
     end = used()
     while start is not None and end is not None and end > start + RETURN_BYTES:

@@ -72,6 +72,7 @@ DOCUMENTS = {
     "environment.json": "kit-environment/1",
     "checkpoint.json": "kit-checkpoint/1",
     "device.json": "kit-device/1",
+    "records/autotune.json": "kit-autotune/1",
     "sources.json": "kit-sources/1",
     "counters.json": "kit-counters/1",
     "drift.json": "kit-drift/1",
@@ -79,8 +80,10 @@ DOCUMENTS = {
     "verdict.json": "kit-verdict/1",
 }
 NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-signal/1"}
+OPTIONAL_DOCUMENTS = {"records/draws.json": "kit-draws/1"}
 CRATE = "ro-crate-metadata.json"
 PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")
+LEDGER, DRAWS = "records/autotune.json", "records/draws.json"
 ANSWERS = "reference.json"  # the file of frozen answers where the profile names no other
 CHECKPOINT_FILES = ("checkpoint.json", "records/label_head.bin")  # a run of a remote engine alone has none
 MAY_BE = (
@@ -510,7 +513,7 @@ def needed_files(bundle: Bundle) -> List[str]:
 def check_roles(bundle: Bundle) -> None:
     """Every file has a role, and every role the profile needs has its file."""
     needed, present = set(needed_files(bundle)), bundle.files()[0] - set(UNLISTED)
-    optional = (*MAY_BE, *map(re.escape, CHECKPOINT_FILES))
+    optional = (*MAY_BE, *map(re.escape, (*CHECKPOINT_FILES, *OPTIONAL_DOCUMENTS)))
     for name in sorted(needed - present):
         bundle.fail(name, "is missing")
     for name in sorted(present - needed):
@@ -520,7 +523,7 @@ def check_roles(bundle: Bundle) -> None:
 
 def check_formats(bundle: Bundle) -> None:
     """Every document and record says what it is, and belongs to this run."""
-    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS}.items():
+    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
         if bundle.exists(name):
             bundle.expect("%s format" % name, bundle.json(name).get("format"), expected)
     run, headers = bundle.json("run.json")["id"], {}
@@ -730,6 +733,122 @@ def device_changes(before: Json, after: Json) -> List[str]:
     if isinstance(old, int) and isinstance(new, int) and new > old:
         problems.append("%d uncorrected memory errors during the run" % (new - old))
     return problems
+
+
+def check_autotune(bundle: Bundle) -> None:
+    """Every engine ran with the one draw of kernel configurations that the run recorded, and chose none later."""
+    ledger, kind = bundle.json(LEDGER), bundle.profile["runtime"]["device"]
+    winners = checked_winners(bundle, LEDGER, ledger)
+    if ledger["source"] not in ("drawn", "recorded"):
+        bundle.fail("%s source" % LEDGER, "is %s, expected drawn or recorded" % short(ledger["source"]))
+    bundle.expect("%s repeats that gave other bits" % LEDGER, ledger["repeats"]["different"], 0)
+    told = {name: ledger[name] for name in ("source", "digest", "winners")}
+    bundle.expect("environment.json autotune", bundle.json("environment.json").get("autotune"), told)
+    installed = bundle.json("environment.json")["packages"].get("fla", {}).get("status", "absent") != "absent"
+    if winners and kind != "cuda":
+        bundle.fail(LEDGER, "has winners of a run on a %s, where nothing is tuned" % kind)
+    if not winners and kind == "cuda" and installed and bundle.recorded_engines:
+        bundle.fail(LEDGER, "is empty although FLA, whose kernels are autotuned, is installed")
+    wanted = {"digest": ledger["digest"], "entries": len(winners), "installed": True, "late": []}
+    for engine in bundle.recorded_engines:
+        lines = [line for line in bundle.worker(engine) if line["kind"] in ("ready", "closed")]
+        for line in lines:
+            said = (line["describe"] if line["kind"] == "ready" else line).get("autotune")
+            bundle.expect("records/%s/worker.jsonl %s autotune" % (engine, line["kind"]), said, wanted)
+
+
+def checked_winners(bundle: Bundle, where: str, ledger: Json) -> List[Json]:
+    """The winners of a ledger, each kernel and key once, under the digest that names the draw."""
+    winners: List[Json] = ledger["winners"]
+    places = [(winner["kernel"], json.dumps(winner["key"])) for winner in winners]
+    for kernel, key in sorted(place for place, count in Counter(places).items() if count > 1):
+        bundle.fail(where, "has two winners of %s %s" % (kernel, key))
+    for winner in winners:
+        if not (isinstance(winner["key"], list) and isinstance(winner["config"], dict) and winner["config"]):
+            bundle.fail(where, "says nothing of a configuration of %s" % short(winner["kernel"]))
+    ordered = [winner for _, winner in sorted(zip(places, winners), key=lambda pair: pair[0])]
+    bundle.expect("%s digest" % where, ledger["digest"], digest_of(ordered))
+    return winners
+
+
+def digest_of(document: Any) -> str:
+    """SHA-256 of a document's canonical JSON."""
+    return sha256(json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def check_draws(bundle: Bundle) -> None:
+    """Where several draws were compared: native equals the reference in each, and the summary follows from the rows."""
+    if not bundle.exists(DRAWS):
+        return
+    document, run = bundle.json(DRAWS), bundle.json("run.json")
+    for name in ("profile_sha256", "protocol_sha256"):
+        bundle.expect("%s %s" % (DRAWS, name), document[name], run[name])
+    sources = digest_of(bundle.json("sources.json")["before"])
+    bundle.expect("%s sources_sha256" % DRAWS, document["sources_sha256"], sources)
+    digest = bundle.json("checkpoint.json")["digest"]
+    bundle.expect("%s checkpoint_digest" % DRAWS, document["checkpoint_digest"], digest)
+    bundle.expect("%s temperatures" % DRAWS, document["temperatures"], bundle.temperatures())
+    draws = document["draws"]
+    if not draws or not draws[0]["rows"]:
+        bundle.fail(DRAWS, "compares nothing")
+        return
+    asked = [(case["id"], name, case["modality"]) for case in bundle.corpus() for name in case["request"]["questions"]]
+    for number, draw in enumerate(draws, 1):
+        where = "%s draw %d" % (DRAWS, number)
+        checked_winners(bundle, where, draw)
+        rows = [(row["request"], row["question"], row["modality"]) for row in draw["rows"]]
+        requests = {row[0] for row in rows}
+        bundle.expect("%s questions" % where, rows, [item for item in asked if item[0] in requests])
+        if rows != [(row["request"], row["question"], row["modality"]) for row in draws[0]["rows"]]:
+            bundle.fail(where, "asks other questions than the first draw")
+    if not document["repeats"] or any(repeat["calls"] < 2 for repeat in document["repeats"]):
+        bundle.fail("%s repeats" % DRAWS, "repeats nothing")
+    expected = draws_summary(document)
+    compare_figures(bundle, "%s summary" % DRAWS, document["summary"], expected)
+    if bundle.profile["claim"] == "exact":
+        for name in ("native_different", "repeats_different", "late"):
+            found = expected[name]
+            if any(found) if isinstance(found, list) else found:
+                bundle.fail("%s %s" % (DRAWS, name), "is %s, an exact claim allows none" % short(found))
+    if expected["distinct"] < len(draws):
+        bundle.leave("%d draws of which %d are different ones" % (len(draws), expected["distinct"]))
+
+
+def draws_summary(document: Json) -> Json:
+    """What draws.json must say its draws differ by."""
+    draws = document["draws"]
+    choices: Dict[str, set[str]] = {}
+    for draw in draws:
+        for kernel in {winner["kernel"] for winner in draw["winners"]}:
+            mine = [[w["key"], w["config"]] for w in draw["winners"] if w["kernel"] == kernel]
+            choices.setdefault(kernel, set()).add(json.dumps(mine, sort_keys=True))
+    return {
+        "draws": len(draws),
+        "distinct": len({draw["digest"] for draw in draws}),
+        "questions": len(draws[0]["rows"]),
+        "native_different": [sum(row["native"] != row["reference"] for row in draw["rows"]) for draw in draws],
+        "late": sum(len(draw["late"]) for draw in draws),
+        "repeats_different": sum(repeat["different"] for repeat in document["repeats"]),
+        "kernels": {name: len(found) for name, found in sorted(choices.items()) if len(found) > 1},
+        "between": [
+            dict(between(draws[a]["rows"], draws[b]["rows"], document["temperatures"]), draws=[a + 1, b + 1])
+            for a in range(len(draws)) for b in range(a + 1, len(draws))
+        ],
+    }  # fmt: skip
+
+
+def between(one: List[Json], two: List[Json], temperatures: Json) -> Json:
+    """How far the reference's rows under two draws are apart."""
+    found: Json = {"hidden": 0, "logits": 0, "flips": 0, "max_steps": 0.0, "max_probability": 0.0}
+    for a, b in zip(one, two):
+        x, y = floats(a["reference"]["logits"]), floats(b["reference"]["logits"])
+        p, q = (softmax(values, temperatures[a["modality"]]) for values in (x, y))
+        found["hidden"] += a["reference"]["hidden"] != b["reference"]["hidden"]
+        found["logits"] += x != y
+        found["flips"] += x.index(max(x)) != y.index(max(y))
+        found["max_steps"] = max(found["max_steps"], steps(x, y))
+        found["max_probability"] = max(found["max_probability"], *(abs(m - n) for m, n in zip(p, q)))
+    return found
 
 
 def check_checkpoint(bundle: Bundle) -> None:
@@ -1862,17 +1981,49 @@ def ops_of_table(bundle: Bundle) -> List[str] | None:
 
 
 def check_drills(bundle: Bundle) -> None:
-    """Every drill of a broken connection or a killed worker ended as it must."""
+    """Every drill there must be was run and ended as it must; on a GPU its memory came back, by the figures."""
     if not bundle.native:
         return
     lines = bundle.jsonl("records/drills.jsonl")
     bundle.expect("records/drills.jsonl format", lines[0].get("format"), "kit-drills/1")
-    if len(lines) < 2:
-        bundle.fail("records/drills.jsonl", "holds no drill")
+    bundle.expect("records/drills.jsonl drills", [line["drill"] for line in lines[1:]], drills_of(bundle, lines[0]["engine"]))
     for line in lines[1:]:
+        where = "records/drills.jsonl %s" % line["drill"]
         missed = [name for name, kept in line["checks"].items() if kept is not True]
         if missed or not line["checks"] or line["passed"] is not True:
-            bundle.fail("records/drills.jsonl %s" % line["drill"], "failed: %s" % ", ".join(missed))
+            bundle.fail(where, "failed: %s" % ", ".join(missed))
+        if on_gpu(bundle) and line["drill"] in ("killed-worker", "stopped-worker"):
+            check_memory(bundle, where, line["observed"]["memory"])
+
+
+def drills_of(bundle: Bundle, engine: str) -> List[str]:
+    """Names of the drills of this profile and protocol, in order."""
+    profile = bundle.profile
+    graph = profile["graph"]
+    clears = (
+        engine == "graph"
+        and graph["text"]["entries"] > 0
+        and graph["text"]["megabytes"] > 0
+        and graph["scratch_tokens"] + 64 <= profile["limits"]["text_tokens"]
+    )
+    images = any(case["modality"] == "image" for case in bundle.corpus())
+    names = ["refused-between-answers", "client-leaves-in-mid-body", "client-leaves-while-waiting", "killed-worker"]
+    names += ["graph-cache-cleared"] if clears else []
+    names += ["stopped-worker"] + (["not-finite-pixels"] if images else []) + ["not-finite-weights", "not-finite-served"]
+    return names + (["closed-engine"] if on_gpu(bundle) else [])
+
+
+def on_gpu(bundle: Bundle) -> bool:
+    return bool(bundle.profile["runtime"]["device"] == "cuda")
+
+
+def check_memory(bundle: Bundle, where: str, memory: Json) -> None:
+    """Device memory before a worker started and after it had gone."""
+    start, end = memory["start_bytes"], memory["end_bytes"]
+    if not (isinstance(start, int) and isinstance(end, int)):
+        bundle.leave("device memory after a worker has gone: not visible")
+    elif end > start + RETURN_BYTES:
+        bundle.fail(where, "%d bytes of device memory did not come back" % (end - start))
 
 
 # ---------------------------------------------------------------- latency
@@ -2171,14 +2322,14 @@ def check_headline(bundle: Bundle) -> None:
 
 CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_verdict, check_sums, check_roles, check_formats, check_crate,
-    check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_device,
+    check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_device, check_autotune,
     check_checkpoint,
     check_weights,
     check_signal,
     check_sources, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
-    check_drift, check_graph, check_counters, check_operators, check_drills, check_performance,
+    check_drift, check_graph, check_counters, check_draws, check_operators, check_drills, check_performance,
     check_gates, check_headline,
 )  # fmt: skip
 
@@ -2221,7 +2372,7 @@ def refuse_unknown(bundle: Bundle) -> None:
     for name in ("SHA256SUMS", "run.json", "profile.json", "verdict.json"):
         if not bundle.exists(name):
             raise NotJudgedError("%s is not in %s, so it is not a sealed bundle" % (name, bundle.path))
-    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS}.items():
+    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
         try:
             found = str(bundle.json(name).get("format")) if bundle.exists(name) else expected
         except UnreadableError:
@@ -2245,12 +2396,23 @@ def summary(bundle: Bundle) -> Json:
         "questions": counts.get("questions"),
         "posts": counts.get("posts"),
         "max_probability_drift": verdict.get("max_probability_drift"),
+        "draw": draw_of(bundle),
         "bundle_sha256": sha256(bundle.read("SHA256SUMS")),
         "problems": bundle.problems[:MOST_LISTED],
         "problem_count": len(bundle.problems),
         "not_checked": bundle.not_checked,
         "auditor": AUDIT_VERSION,
     }
+
+
+def draw_of(bundle: Bundle) -> Any:
+    """Which draw of the autotuner everything here belongs to; None where no kernel is autotuned or none is told."""
+    try:
+        ledger = bundle.json(LEDGER)
+        found = {"source": ledger["source"], "digest": ledger["digest"], "winners": len(ledger["winners"])}
+    except (UnreadableError, LookupError, TypeError):
+        return None
+    return found if found["winners"] else None
 
 
 def not_judged(reason: str) -> Json:
@@ -2284,6 +2446,9 @@ def show(result: Json) -> None:
     ):
         if result.get(name) is not None:
             print("%s: %s" % (name, result[name]))
+    if result.get("draw"):
+        draw = result["draw"]
+        print("autotune draw: %(digest)s, %(source)s, %(winners)d winners; what is bitwise equal is so under this draw" % draw)
     print("verdict the bundle claims: %s" % result["verdict"])
     print("audit: %s (%d problems)" % (result["audit"], result["problem_count"]))
     print(json.dumps(result))

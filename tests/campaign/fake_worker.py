@@ -6,8 +6,6 @@ misbehave on one request. `fake_frontend` forwards to it.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import threading
 import time
@@ -20,7 +18,9 @@ from typing import Any
 
 import httpx
 
-from kit.profile import load_profile
+from kit.contract.errors import ContractError, envelope
+from kit.contract.request import parse_request
+from kit.profile import Limits, load_profile
 from tests.campaign.synthetic_run import REQUESTS, Plant, WorkerSide, compact
 
 REQUEST_IDS = {compact(item["request"]): item["id"] for item in REQUESTS}
@@ -79,14 +79,17 @@ class FakeWorker:
         with self._lock:
             self.sequence += 1
             sequence = self.sequence
-            request = json.loads(body)
-            time.sleep(self.behaviour.seconds_a_question * len(request["questions"]))
+            refusal = _refusal(body)
+            request = {} if refusal else json.loads(body)
+            time.sleep(self.behaviour.seconds_a_question * len(request.get("questions", ())))
             if sequence in self.behaviour.fail_at:
                 return (sequence, *self.behaviour.fail_at[sequence])
             if self.behaviour.drop_at == sequence:
                 return None
-            status, reply, tokens, temperature = 422, {"error": "ValueError", "detail": "images"}, None, None
-            if _good_images(request.get("images", [])):
+            tokens = temperature = None
+            if refusal:
+                status, reply = refusal.status, envelope(refusal)
+            else:
                 name = REQUEST_IDS.get(body, "another")
                 reply, temperature = self._side.forwards(request, name, sequence)
                 status, tokens = 200, reply["usage"]["input_tokens"]
@@ -129,11 +132,13 @@ class FakeWorker:
         return Handler
 
 
-def _good_images(images: list[str]) -> bool:
+def _refusal(body: bytes) -> ContractError | None:
+    """Why the contract refuses a body; words stand in for tokens."""
     try:
-        return len(images) <= 4 and all(base64.b64decode(image, validate=True) for image in images)
-    except binascii.Error:
-        return False
+        request = parse_request(body, ("MADE-UP",))
+    except ContractError as error:
+        return error
+    return ContractError("too long") if len(request.state.split()) > Limits().text_tokens else None
 
 
 class Starter:

@@ -95,3 +95,18 @@ def test_hidden_facts_passed_off_as_a_yes(tamper: Tamper) -> None:
     tamper.json("device.json", lambda d: d["verdict"].update(alone="yes"))
     tamper.reseal()
     assert device_problems(tamper.path) == ['device: device.json verdict: found "yes", expected "not visible"']
+
+
+class TestMemoryOfDrills:
+    def test_memory_that_did_not_come_back_is_found_by_its_figures(self, tamper: Tamper) -> None:
+        tamper.lines("records/drills.jsonl", lambda x: x[3]["observed"]["memory"].update(end_bytes=60 << 30))
+        tamper.reseal()
+        problems = [problem for problem in audit_problems(tamper.path) if problem.startswith("drills: ")]
+        assert len(problems) == 1
+        assert "killed-worker: 63350767616 bytes of device memory did not come back" in problems[0]
+
+    def test_memory_that_was_not_visible_is_said(self, tamper: Tamper) -> None:
+        tamper.lines("records/drills.jsonl", lambda x: x[4]["observed"]["memory"].update(end_bytes=None))
+        tamper.reseal()
+        said = audit.judge(str(tamper.path))["not_checked"]
+        assert "device memory after a worker has gone: not visible" in said
