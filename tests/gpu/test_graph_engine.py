@@ -259,19 +259,25 @@ def test_out_of_memory_in_a_capture_answers_eagerly_and_gives_the_memory_back(
     engine = build()
     actions(engine, eager, [text(10), multimodal(eager, 20)])
     forward = engine.language.forward
-    free = torch.cuda.mem_get_info()[0]
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()
 
     def greedy(*views: torch.Tensor) -> torch.Tensor:
         if torch.cuda.is_current_stream_capturing():
-            held = [torch.empty(2**33, dtype=torch.uint8, device="cuda") for _ in range(256)]  # 2 TiB
+            held = [torch.empty(2**26, dtype=torch.uint8, device="cuda") for _ in range(1000)]
             del held
         return forward(*views)
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.language, "forward", greedy)
-        assert actions(engine, eager, [text(30, 1)]) == ["fallback"]
+        torch.cuda.set_per_process_memory_fraction((before + 2**30) / torch.cuda.mem_get_info()[1])
+        try:
+            assert actions(engine, eager, [text(30, 1)]) == ["fallback"]
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
     assert counts(engine, "text", "fallbacks", "invalidations", "entries", "bytes") == (1, 1, 0, 0)
-    assert free - torch.cuda.mem_get_info()[0] < 2**28
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() - before < 2**26
     stream = [text(30, 2), text(10, 3), text(50, 4), text(50, 5), text(10, 6), multimodal(eager, 20, 7)]
     assert actions(engine, eager, stream) == ["fallback", "capture", "capture", "replay", "replay", "replay"]
 
