@@ -179,6 +179,17 @@ def checkpoint(
 
 
 @app.command()
+def freeze(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run with a reference.")],
+    answers: Annotated[str, typer.Option(help="File name; default: reference-PROFILE.json.")] = "",
+) -> None:
+    """Freeze the answers of a run's reference with the protocol. Prints what its profile can then pin."""
+    from kit.campaign.freezing import freeze_run
+
+    emit(freeze_run(run, answers))
+
+
+@app.command()
 def signal(profile: ProfileArgument) -> None:
     """Measure how far inputs move the reference's rows and logits, and how far rounding alone does."""
     from kit import runtime
