@@ -218,6 +218,24 @@ def tune(
 
 
 @app.command()
+def draws(
+    profile: ProfileArgument,
+    count: Annotated[int, typer.Option("--draws", min=1, help="Independent draws of the autotuner.")] = 5,
+    out: Annotated[Path | None, typer.Option(help="Write draws.json here.")] = None,
+    run: Annotated[str, typer.Option(help="Id of an unsealed run to put it into, made if there is none.")] = "",
+    texts: Annotated[int | None, typer.Option(min=0, help="Only the first so many text requests.")] = None,
+    images: Annotated[int | None, typer.Option(min=0, help="Only the first so many image requests.")] = None,
+) -> None:
+    """Compare native and reference under several autotune draws. Prints a table, then the summary as JSON."""
+    from kit.campaign import draws as experiment
+
+    document = experiment.run(profile, count, out=out, run_id=run, texts=texts, images=images)
+    print(experiment.table(document))
+    emit(document["summary"])
+    raise typer.Exit(experiment.exit_code(document))
+
+
+@app.command()
 def bench(
     profile: ProfileArgument,
     repeats: Annotated[int, typer.Option(min=1, help="Timed rounds over the protocol, after one warm-up round.")] = 3,

@@ -131,6 +131,11 @@ def _kernel_folders(run: Run) -> Path:
     return cache_root() / "triton" / run.id
 
 
+def chosen(ledger: dict[str, Any]) -> dict[str, Any]:
+    """What environment.json says of a ledger: where its winners come from, their digest, and all of them."""
+    return {name: ledger[name] for name in ("source", "digest", "winners")}
+
+
 def winners_frame(ledger: dict[str, Any]) -> pd.DataFrame:
     """One row a winner: kernel, key, configuration."""
     import pandas as pd

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kit.campaign import device
+from kit.campaign import device, tune
 from kit.campaign.bench import performance_from_records
 from kit.campaign.counters import compute_counters
 from kit.campaign.drift import compute_drift
@@ -23,7 +23,7 @@ from kit.evidence.privacy import Identity
 from kit.evidence.records import sha256_bytes, write_json
 from kit.profile import PROJECT_ROOT, Profile
 from tests.campaign.fake_nvml import FakeNvml
-from tests.campaign.synthetic_run import compact, write_run
+from tests.campaign.synthetic_run import autotune_ledger, compact, write_run
 
 NOBODY = Identity({"/home/nobody-here": "~", "/home/nobody-here/project": "."}, "nobody-here", "no-such-host")
 SETTINGS = {
@@ -153,7 +153,9 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
         "python": "3.11.7",
         "packages": PACKAGES,
         "settings": SETTINGS,
+        "autotune": tune.chosen(autotune_ledger(profile)),
     }
+    write_json(run / tune.LEDGER, autotune_ledger(profile))
     write_json(run / "environment.json", environment)
     write_json(run / "device.json", device_document(profile))
     (run / "source.tar.gz").unlink()
