@@ -1,0 +1,59 @@
+"""Medians, percentiles, and how sure a ratio of two medians is.
+
+Covers: interpolated quantiles, and the 95% interval of a ratio by resampling whole blocks, so that what drifts
+between blocks (clocks, temperature) widens the interval instead of hiding in it. Plain Python; the same seed
+gives the same interval everywhere, so an auditor can compute it again.
+Does not cover: taking the samples (`kit.campaign.performance.timing`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+
+RESAMPLES = 1000
+SEED = 20261130
+
+Blocks = Sequence[Sequence[float]]
+
+
+def quantile(values: Iterable[float], q: float) -> float:
+    """The q-quantile, interpolated between neighbours (q = 0.5 is the median). Raises ValueError if empty."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("no values to take a quantile of")
+    position = q * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def median(values: Iterable[float]) -> float:
+    """Middle value. Raises ValueError if empty."""
+    return quantile(values, 0.5)
+
+
+def pooled(blocks: Blocks) -> list[float]:
+    """All samples of all blocks."""
+    return [value for block in blocks for value in block]
+
+
+def ratio_of_medians(ours: Blocks, theirs: Blocks) -> dict[str, float]:
+    """`ratio` of the medians, and `low` and `high`, the ends of its 95% interval.
+
+    ours, theirs: samples block by block, block i of both taken in the same interleaved round. Blocks are drawn
+    in pairs with replacement, RESAMPLES times. Raises ValueError unless both have as many blocks, at least one.
+    """
+    if len(ours) != len(theirs) or not ours:
+        raise ValueError(f"{len(ours)} and {len(theirs)} blocks: expected as many, and at least one")
+    chance, count = random.Random(SEED), len(ours)
+    ratios = []
+    for _ in range(RESAMPLES):
+        drawn = [int(chance.random() * count) for _ in range(count)]
+        ratios.append(median(pooled([ours[i] for i in drawn])) / median(pooled([theirs[i] for i in drawn])))
+    return {
+        "ratio": median(pooled(ours)) / median(pooled(theirs)),
+        "low": quantile(ratios, 0.025),
+        "high": quantile(ratios, 0.975),
+    }

@@ -1,0 +1,92 @@
+"""Measuring on a GPU, at the size of cpu-tiny: every phase runs, forms of the model agree, floors are real products."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from kit import runtime
+from kit.profile import Profile, load_profile
+
+if not torch.cuda.is_available():
+    pytest.skip("no CUDA device: nothing to measure here", allow_module_level=True)
+
+from kit.campaign.performance import breakdown, session
+from kit.campaign.performance.cublaslt import LtLibrary, LtProduct
+from kit.campaign.performance.floors import copy_bandwidth
+from kit.engine import reference
+from kit.engine.baseline import CapturedReference, ReferenceCalls
+from tests.engine.requests import images, text
+
+DEVICE = torch.device("cuda")
+
+
+@pytest.fixture(scope="module")
+def profile() -> Profile:
+    """cpu-tiny's checkpoint on the GPU."""
+    tiny = load_profile("params/cpu-tiny.toml")
+    profile = dataclasses.replace(tiny, runtime=dataclasses.replace(tiny.runtime, device="cuda"))
+    runtime.configure(profile)
+    return profile
+
+
+def test_the_captured_reference_keeps_the_bits_of_the_called_one(profile: Profile) -> None:
+    engine = reference.load(profile)
+    called, captured = ReferenceCalls(engine), CapturedReference(engine)
+    for body in (text(30), images((256, 256)), text(29), text(30), images((256, 256), (100, 77)), images((256, 256))):
+        prepared = engine.prepare(body)
+        assert captured.run(prepared) == called.run(prepared)
+    captured.close()
+    engine.close()
+
+
+@pytest.mark.parametrize(("tokens", "rows", "width"), [(98, 10240, 5120), (98, 48, 5120), (392, 5120, 17408), (1, 64, 64)])
+def test_a_searched_product_is_the_product(tokens: int, rows: int, width: int) -> None:
+    generator = torch.Generator(DEVICE).manual_seed(1)
+    x, w = (
+        torch.randn(n, width, generator=generator, device=DEVICE).bfloat16() for n in (tokens, rows)
+    )
+    product = LtProduct(LtLibrary(DEVICE), x, [w])
+    assert product.tried >= 1
+    found = product.run(w).float()
+    expected = F.linear(x.double(), w.double()).float()
+    assert float((found - expected).abs().max()) <= 2**-7 * float(expected.abs().max())
+
+
+def test_a_copy_moves_hundreds_of_gigabytes_a_second() -> None:
+    assert copy_bandwidth(DEVICE) > 1e11
+
+
+def test_kernels_are_seen_inside_a_replay() -> None:
+    x = torch.randn(256, 256, device=DEVICE)
+    seen = breakdown.profile(lambda: (x @ x).exp())
+    assert seen["launches"] >= 2
+    assert seen["total_ms"] > 0
+
+
+def test_a_whole_session(profile: Profile) -> None:
+    settings = session.Settings(
+        budget_s=1000, blocks=5, block_ms=1, lengths=(98, 171), long=300, profiled=(98,), served=(98,), merged=(98,),
+        compiled=(98,), compile_seconds=120, stream=(96, 100, 104),
+    )  # fmt: skip
+    found = session.run(profile, settings)
+    assert found.not_measured == []
+    by_key = {(e.engine, e.workload, e.tokens): e for e in found.entries if not e.anchor}
+    for name in ("reference", "reference-graph", "eager", "graph", "gemm-floor"):
+        entry = by_key[name, "text", 98]
+        assert entry.series.samples >= 5
+        assert len(entry.series.device) == 5
+        assert entry.extra_bytes is not None
+    base = by_key["reference", "text", 98].logits
+    for name in ("reference-graph", "eager", "graph"):
+        assert by_key[name, "text", 98].logits == base
+    assert by_key["merged", "text", 98].logits != base
+    assert by_key["merged-graph", "text", 98].logits == by_key["merged", "text", 98].logits
+    assert {("compiled-graph", "text", 98), ("merged-compiled-graph", "text", 98)} <= by_key.keys()
+    swap = found.facts["adapter_swap"]
+    assert (swap["changed"], swap["same_as_reference"], swap["returned"], swap["captures_made"]) == (True, True, True, 0)
+    assert all(way["reason"] == "" for floor in found.facts["floors"] for way in floor["ways"])
+    assert {item["engine"] for item in found.facts["profile"]} == {"reference-graph", "graph"}
