@@ -88,6 +88,13 @@ def poison(captured: CapturedForwards) -> None:
     for entry in entries(captured):
         if entry.pixels is not None:
             entry.pixels.fill_(float("nan"))
+    poison_outputs(captured)
+
+
+@torch.inference_mode()
+def poison_outputs(captured: CapturedForwards) -> None:
+    """NaN over every result a replay has left: who still wants one must have copied it."""
+    for entry in entries(captured):
         entry.recording._output.fill_(float("nan"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gc
 import io
 import json
 import logging
@@ -14,18 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+import torch
 from PIL import Image
 from torch import Tensor
 
 from kit import runtime
 from kit.engine import native
 from kit.engine.base import Decision, Event
-from kit.engine.capture import AtenRecording, AtenReplay, Recording
+from kit.engine.capture import AtenRecording, AtenReplay, Backend, Recording
+from kit.engine.cuda_graph import CudaGraphs
 from kit.engine.graph import GraphEngine
 from kit.engine.graph_cache import PlannedForward, predict
 from kit.engine.native import NativeEngine
 from kit.profile import Graph, Profile, load_profile
 from kit.profile import GraphCache as Bounds
+from tests.engine.fake_cuda import FakeCuda
 from tests.engine.forwards import (
     SMALL,
     TALL,
@@ -36,6 +40,7 @@ from tests.engine.forwards import (
     language,
     multimodal,
     poison,
+    poison_outputs,
     text,
     vision,
 )
@@ -63,7 +68,7 @@ def build(profile: Profile) -> Iterator[Build]:
     """Graph engines with other bounds or another backend; closed at the end of the test."""
     made: list[GraphEngine] = []
 
-    def build(capture: AtenReplay | None = None, **graph: Any) -> GraphEngine:
+    def build(capture: Backend | None = None, **graph: Any) -> GraphEngine:
         changed = dataclasses.replace(profile, graph=dataclasses.replace(profile.graph, **graph))
         made.append(GraphEngine(changed, capture))
         return made[-1]
@@ -382,6 +387,186 @@ def test_requests_are_decided_as_by_the_native_engine(build: Build, eager: Nativ
             assert outcome(engine.decide(prepared)) == outcome(eager.decide(prepared))
     assert counts(engine, "vision", "captures", "replays") == (2, 6)
     assert counts(engine, "multimodal", "captures", "replays") == (6, 18)
+
+
+class TestOneRequest:
+    def test_questions_are_queued_together_and_waited_for_once(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine, log = build(), []
+        for name in ("run_vision", "run_language", "_synchronise"):
+            method = getattr(engine, name)
+
+            def noted(*args: Any, name: str = name, method: Callable[..., Any] = method) -> Any:
+                log.append(name)
+                return method(*args)
+
+            monkeypatch.setattr(engine, name, noted)
+        engine.decide(engine.prepare(request("One screen.", [screenshot(256, 256, 1)])))
+        assert log == ["run_vision", *["run_language"] * 3, "_synchronise"]
+
+    def test_without_images_the_tower_does_nothing(self, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+        engine = build()
+        monkeypatch.setattr(engine, "vision", None)
+        decision = engine.decide(engine.prepare(request("No picture.")))
+        assert decision.vision is None
+        assert decision.timings_ms.keys() == {"language", "total"}
+        assert engine.counters()["vision"]["captures"] == 0
+
+    def test_each_question_has_its_own_time(self, build: Build) -> None:
+        engine = build()
+        decision = engine.decide(engine.prepare(request("A state.")))
+        times = [question.milliseconds for question in decision.questions]
+        assert all(time > 0 for time in times)
+        assert sum(times) == pytest.approx(decision.timings_ms["language"])
+        assert decision.timings_ms["language"] <= decision.timings_ms["total"]
+
+    def test_features_outlive_the_entry_that_made_them(
+        self, build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In the middle of a request every graph goes and whatever a graph wrote to turns to NaN."""
+        engine = build()
+        prepared = engine.prepare(request("Two screens.", [screenshot(256, 256, 1), screenshot(256, 200, 2)]))
+        engine.decide(prepared)
+        run = engine.run_language
+
+        def after_the_cache_is_gone(*inputs: Any) -> Any:
+            poison_outputs(engine.captured)
+            engine.clear_graphs()
+            return run(*inputs)
+
+        monkeypatch.setattr(engine, "run_language", after_the_cache_is_gone)
+        decision = engine.decide(prepared)
+        assert decision.vision == Event("vision:1x16x16+1x16x20", "replay")
+        assert outcome(decision) == outcome(eager.decide(prepared))
+
+    def test_an_error_leaves_when_what_was_queued_has_ended(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine, log = build(), []
+        engine.decide(prepared := engine.prepare(request("Fine.")))
+        monkeypatch.setattr(engine, "_synchronise", lambda: log.append("synchronise"))
+        run, calls = engine.run_language, iter(range(9))
+
+        def second_fails(*inputs: Any) -> Any:
+            if next(calls) == 1:
+                log.append("failing")
+                raise RuntimeError("device lost")
+            return run(*inputs)
+
+        monkeypatch.setattr(engine, "run_language", second_fails)
+        with pytest.raises(RuntimeError, match="device lost"):
+            engine.decide(prepared)
+        assert log == ["failing", "synchronise"]
+
+    def test_the_first_error_is_the_one_that_leaves(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        engine = build()
+
+        def broken(*_: Any) -> Any:
+            raise ValueError("second")
+
+        monkeypatch.setattr(engine, "_synchronise", broken)
+        monkeypatch.setattr(engine, "run_language", lambda *inputs: _raise(inputs[1]))
+        with pytest.raises(ValueError, match="injected"):
+            engine.decide(engine.prepare(request("A state.")))
+        assert "did not finish" in caplog.text
+
+
+class TestCudaGraphsWithoutADevice:
+    """The graph engine over the CUDA backend, its device a stand-in that records ATen calls."""
+
+    @pytest.mark.parametrize("late", [False, True])
+    @pytest.mark.parametrize("step", ["begin", "end", "instantiate"])
+    @pytest.mark.parametrize("cache", ["text", "multimodal", "vision"])
+    def test_a_step_of_a_capture_fails(
+        self, build: Build, eager: NativeEngine, cache: str, step: str, late: bool
+    ) -> None:
+        """The first capture of its cache: nothing shares the pool, so nothing else is lost."""
+        cuda = FakeCuda()
+        engine = build(CudaGraphs(eager.device, cuda))
+        cuda.fail, cuda.late = step, late
+        if cache == "vision":
+            assert vision(engine, (WIDE,)) == (vision(eager, (WIDE,))[0], Event("vision:1x4x8", "fallback"))
+        else:
+            inputs = text(12, 1) if cache == "text" else multimodal(eager, 12, 1)
+            assert actions(engine, eager, [inputs, inputs]) == ["fallback", "fallback"]
+        assert counts(engine, cache, "captures", "entries", "bytes") == (0, 0, 0)
+        stream = [text(9, 2), text(9, 3), multimodal(eager, 10, 4), multimodal(eager, 10, 5)]
+        assert actions(engine, eager, stream) == ["capture", "replay"] * 2
+        assert [vision(engine, (SMALL,), seed)[1].action for seed in (1, 2)] == ["capture", "replay"]
+        assert (cuda.capturing(), cuda.allocating) == (False, None)
+
+    def test_an_attempt_that_made_the_shared_pool_grow_costs_the_cache_its_entries(
+        self, build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cuda = FakeCuda()
+        engine = build(CudaGraphs(eager.device, cuda))
+        actions(engine, eager, [text(9, 1), multimodal(eager, 10, 1)])
+        forward = engine.language.forward
+
+        def greedy(*views: Tensor) -> Tensor:
+            row = forward(*views)
+            if cuda.capturing():
+                for _ in range(50):
+                    row = row + 0.0
+                raise torch.OutOfMemoryError("no memory")
+            return row
+
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.language, "forward", greedy)
+            row, event = language(engine, text(12, 2))
+        assert row == language(eager, text(12, 2))[0]
+        assert (event.action, event.bytes, event.pool > 0) == ("fallback", 0, True)
+        assert counts(engine, "text", "invalidations", "entries", "bytes", "fallbacks") == (1, 0, 0, 1)
+        stream = [text(9, 3), text(9, 4), text(12, 5), multimodal(eager, 10, 6)]
+        assert actions(engine, eager, stream) == ["capture", "replay", "fallback", "replay"]
+
+    def test_pools_are_accounted_for(self, build: Build, eager: NativeEngine) -> None:
+        cuda = FakeCuda()
+        engine = build(CudaGraphs(eager.device, cuda), text=Bounds(2, 1))
+        for tokens in (9, 70, 9, 20, 70, 130):
+            language(engine, text(tokens))
+            held = sum(size for size, users in cuda.pools.values() if users)
+            assert sum(counters["pool_bytes"] for counters in engine.counters().values()) == held > 0
+        assert counts(engine, "text", "evictions", "entries") == (3, 2)
+        engine.clear_graphs()
+        assert all(users == 0 for _, users in cuda.pools.values())
+        assert counts(engine, "text", "bytes", "invalidations") == (0, 2)
+
+    def test_eviction_synchronises_and_drops_the_graph_before_its_buffers(
+        self, build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cuda = FakeCuda()
+        engine = build(CudaGraphs(eager.device, cuda), vision=Bounds(1, 64))
+        vision(engine, (SMALL,))
+        buffer = weakref.ref(entries(engine.captured)[0].pixels)
+        note = cuda.log.append
+        monkeypatch.setattr(cuda, "empty_cache", lambda: note(f"buffers {'alive' if buffer() is not None else 'gone'}"))
+        vision(engine, (WIDE,))
+        reset = cuda.log.index("reset 1")
+        assert cuda.log[reset - 1 : reset + 2] == ["synchronise", "reset 1", "buffers alive"]
+        gc.collect()
+        assert buffer() is None
+
+    def test_a_failed_replay_is_a_failed_inference(self, build: Build, eager: NativeEngine) -> None:
+        cuda = FakeCuda()
+        engine = build(CudaGraphs(eager.device, cuda))
+        body = request("A state.")
+        engine.decide(engine.prepare(body))
+        cuda.fail = "replay"
+        with pytest.raises(RuntimeError, match="injected at replay"):
+            engine.decide(engine.prepare(body))
+
+    def test_whole_requests(self, build: Build, eager: NativeEngine) -> None:
+        engine = build(CudaGraphs(eager.device, FakeCuda()))
+        bodies = [request("The invoice is wrong."), request("A screen.", [screenshot(64, 64, 1)])]
+        for _ in range(2):
+            for body in bodies:
+                prepared = engine.prepare(body)
+                assert outcome(engine.decide(prepared)) == outcome(eager.decide(prepared))
+        assert {engine.counters()[name]["fallbacks"] for name in engine.counters()} == {0}
 
 
 class TestEvidenceAndEnd:
