@@ -55,35 +55,16 @@ class Proofs:
             if decision is None:
                 if _capturing():
                     return twin(*args)
-                decision, result = self._prove(op, twin, kernel, args)
-                found[key] = decision
+                result = twin(*args)
+                found[key] = _decide(
+                    op, describe_signature(args), lambda: _agreement(twin, kernel, args, result)
+                )
                 return result
             return kernel(*args) if decision.choice == "kernel" else twin(*args)
 
         guarded.runs = kernel  # type: ignore[attr-defined]
         guarded.twin = twin  # type: ignore[attr-defined]
         return guarded
-
-    def _prove(
-        self, op: str, twin: Callable[..., Any], kernel: Callable[..., Any], args: tuple[Any, ...]
-    ) -> tuple[Decision, Any]:
-        """Compare on the given inputs and on fresh ones; the result handed on is always the twin's."""
-        key = describe_signature(args)
-        result = twin(*args)
-        decision = Decision(op, key, "kernel")
-        try:
-            for inputs, expected in ((args, result), (fresh := fresh_like(args), twin(*fresh))):
-                with PoisonedAllocations():  # type: ignore[no-untyped-call]
-                    ours = kernel(*inputs)
-                elements, different = compare(ours, expected)
-                decision.elements += elements
-                decision.different += different
-        except Exception as error:  # a kernel that cannot run at a shape is not used there, and says so
-            decision.choice, decision.reason = "twin", _reason(error)
-            return decision, result
-        if decision.different:
-            decision.choice, decision.reason = "twin", "bits differ"
-        return decision, result
 
     def holds(self, op: str, key: str, check: Callable[[], tuple[int, int]]) -> bool:
         """Whether a form may be used, for kernels that decide more finely than `guard` does.
@@ -93,13 +74,7 @@ class Proofs:
         """
         decision = self._found.get((op, key))
         if decision is None:
-            decision = self._found[op, key] = Decision(op, key, "kernel")
-            try:
-                decision.elements, decision.different = check()
-            except Exception as error:
-                decision.choice, decision.reason = "twin", _reason(error)
-            if decision.different:
-                decision.choice, decision.reason = "twin", "bits differ"
+            decision = self._found[op, key] = _decide(op, key, check)
         return decision.choice == "kernel"
 
     def describe(self) -> list[dict[str, Any]]:
@@ -117,6 +92,32 @@ class Proofs:
             }
             for op, (kernel, twin) in sorted(self._guarded.items())
         ]
+
+
+def _decide(op: str, key: str, check: Callable[[], tuple[int, int]]) -> Decision:
+    """The kernel if all that `check` compared was equal; the twin otherwise, and if a kernel cannot run."""
+    try:
+        elements, different = check()
+    except Exception as error:
+        return Decision(
+            op, key, "twin", reason=f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
+        )
+    if different or not elements:
+        return Decision(
+            op, key, "twin", elements, different, "bits differ" if different else "nothing compared"
+        )
+    return Decision(op, key, "kernel", elements, different)
+
+
+def _agreement(
+    twin: Callable[..., Any], kernel: Callable[..., Any], args: tuple[Any, ...], expected: Any
+) -> tuple[int, int]:
+    """Elements compared and elements that differ, on the given inputs and on fresh ones."""
+    fresh = fresh_like(args)
+    with PoisonedAllocations():  # type: ignore[no-untyped-call]
+        ours = kernel(*args), kernel(*fresh)
+    counts = compare(ours[0], expected), compare(ours[1], twin(*fresh))
+    return sum(elements for elements, _ in counts), sum(different for _, different in counts)
 
 
 class PoisonedAllocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -150,11 +151,6 @@ def _source_digest(function: Callable[..., Any]) -> str:
         return hashlib.sha256(Path(inspect.getfile(function)).read_bytes()).hexdigest()
     except (OSError, TypeError):
         return ""
-
-
-def _reason(error: Exception) -> str:
-    """An error in one line."""
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
 
 
 def compare(ours: Any, theirs: Any) -> tuple[int, int]:

@@ -39,11 +39,11 @@ def kernel(table: Ops, op: str, args: tuple[Any, ...]) -> Any:
 
 
 def every_bfloat16() -> Tensor:
-    """All 65,536 of them but the NaNs, whose payload is nobody's claim."""
+    """All 65,280 finite ones; what an infinity turns into is a NaN at times, whose payload is nobody's claim."""
     every = (
         torch.arange(-(2**15), 2**15, dtype=torch.int32, device=DEVICE).to(torch.int16).view(torch.bfloat16)
     )
-    return every[~every.isnan()]
+    return every[every.isfinite()]
 
 
 @pytest.mark.parametrize("size", list(SIZES))
@@ -114,18 +114,17 @@ class TestEveryValue:
         assert compare(ours, theirs)[1] == 0
 
     def test_gate_of_the_norm(self, table: Ops) -> None:
-        values = every_bfloat16()[: 65_024 // 128 * 128].view(-1, 128).contiguous()
+        values = every_bfloat16().view(-1, 128)
         x = torch.ones_like(values)
         args = (x, values, torch.ones(128, device=DEVICE, dtype=torch.bfloat16), 1e-6)
         assert compare(kernel(table, "gated_rms_norm", args), table.gated_rms_norm.twin(*args))[1] == 0  # type: ignore[attr-defined]
 
     def test_convolution_of_one_value(self, table: Ops) -> None:
         """One tap of one: what is left is SiLU, behind a rounding that changes nothing."""
-        values = every_bfloat16()[: 65_024 // 512 * 512].view(-1, 512).contiguous()
-        values[~values.isfinite()] = 0  # a zero tap times infinity is not a number
-        weight = torch.zeros(512, 1, 4, device=DEVICE, dtype=torch.bfloat16)
+        values = every_bfloat16().view(-1, 3 * 128)
+        weight = torch.zeros(3 * 128, 1, 4, device=DEVICE, dtype=torch.bfloat16)
         weight[:, :, 3] = 1
-        args = (values, weight, 1, 128, 2)
+        args = (values, weight, 1, 128, 1)
         assert compare(kernel(table, "causal_conv", args), table.causal_conv.twin(*args))[1] == 0  # type: ignore[attr-defined]
 
 

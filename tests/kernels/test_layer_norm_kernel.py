@@ -18,7 +18,9 @@ from tests.kernels.inputs import poisoned, random, same_bits
 EPS = 1e-6
 
 
-@pytest.mark.parametrize(("rows", "width"), [(1, 4), (3, 40), (2, 508), (2, 512), (3, 516), (2, 1024), (3, 1152)])
+@pytest.mark.parametrize(
+    ("rows", "width"), [(1, 4), (3, 40), (2, 508), (2, 512), (3, 516), (2, 1024), (3, 1152)]
+)
 def test_sum_and_norm(rows: int, width: int) -> None:
     residual, delta = random(rows, width) + 3, random(rows, width, seed=1)
     weight, bias = random(width, seed=2), random(width, seed=3)
@@ -26,7 +28,9 @@ def test_sum_and_norm(rows: int, width: int) -> None:
     assert same_bits(total, plain.add_layer_norm(residual, delta, weight, bias, EPS)[0])
     wide = total.double()
     variance = wide.var(-1, keepdim=True, unbiased=False)
-    expected = (wide - wide.mean(-1, keepdim=True)) / (variance + EPS).sqrt() * weight.double() + bias.double()
+    expected = (wide - wide.mean(-1, keepdim=True)) / (
+        variance + EPS
+    ).sqrt() * weight.double() + bias.double()
     assert (normed.double() - expected).abs().max() < 4e-6
 
 

@@ -1,0 +1,33 @@
+"""The output gate of attention, interpreted in FP32."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("triton")
+
+from kit.kernels.sigmoid_gate_kernel import sigmoid_gate
+from tests.kernels.inputs import poisoned, random
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 512), (1, 1025), (63, 98)])
+def test_formula(shape: tuple[int, int]) -> None:
+    a, b = random(*shape) * 3, random(*shape, seed=1) * 3
+    ours = poisoned(lambda: sigmoid_gate(a, b))
+    expected = a.double() * b.double().sigmoid()
+    assert (ours.double() - expected).abs().max() < 4e-6
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # of exp, which is what is tried
+def test_the_ends_of_the_range() -> None:
+    a = random(1, 4)
+    a[0] = a.new_tensor([-200.0, -0.0, 200.0, 88.0])
+    one = a * 0 + 1
+    assert sigmoid_gate(one, a).tolist() == [[0.0, 0.5, 1.0, 1.0]]
+
+
+def test_what_it_does_not_cover_is_refused() -> None:
+    with pytest.raises(ValueError, match="x and gate must be contiguous and of one dtype"):
+        sigmoid_gate(random(4, 3).t(), random(3, 4))
+    with pytest.raises(ValueError, match="x and gate must be contiguous and of one dtype"):
+        sigmoid_gate(random(3, 4), random(3, 4).double())
