@@ -70,7 +70,7 @@ def run(
     """Draw `count` times and compare; returns draws.json, also written to `out` and into the run `run_id`.
 
     texts, images: how many requests of each kind, the protocol's first ones (default: all). Raises RunError
-    for a sealed run, DrawFailedError when a draw does not come about.
+    for a sealed run or where no request is left, DrawFailedError when a draw does not come about.
     """
     with _run_file(profile_path, run_id) as kept:
         document = measure(profile_path, count, texts, images)
@@ -85,6 +85,8 @@ def measure(profile_path: str, count: int, texts: int | None = None, images: int
     profile = load_profile(profile_path)
     protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
     cases = chosen_cases(protocol.cases, texts, images)
+    if not cases:
+        raise RunError("no request is left to compare: ask for at least one text or image request")
     with tempfile.TemporaryDirectory(prefix="kit-draws-") as folder:
         os.environ.update({"TRITON_CACHE_DIR": f"{folder}/kernels"} | NO_KEPT_TIMINGS)
         ledgers = [_draw(profile_path, Path(folder) / f"draw-{number}.json", number) for number in range(1, count + 1)]

@@ -39,6 +39,7 @@ def render(run_dir: str | Path) -> str:
         *_figures(run),
         *_performance(_read(run, "performance.json")),
         *_counters(_read(run, "counters.json")),
+        *_draws(_read(run, "records/draws.json")),
         *_stages(run),
         *_machine(_read(run, "environment.json")),
         *_audit(),
@@ -190,6 +191,36 @@ def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _draws(document: Mapping[str, Any]) -> Iterator[str]:
+    """Several draws of the autotuner, where they were compared."""
+    summary = document.get("summary") or {}
+    if not summary:
+        return
+    yield "<h2>Draws of the autotuner</h2>"
+    yield (
+        "<p>Kernels that time their configurations may choose others in another process; bits that are equal are so "
+        "within a draw. The same weights and requests under independent draws:</p>"
+    )
+    first = {pair["draws"][1]: pair for pair in summary["between"] if pair["draws"][0] == 1}
+    names = ("hidden", "logits", "flips", "max_steps", "max_probability")
+    yield _table(
+        ("draw", "digest", "native differs", "hidden rows off draw 1", "logits", "flips", "BF16 steps", "probability"),
+        [
+            (n, draw["digest"][:16], f"{different} of {summary['questions']}", *(first.get(n, {}).get(name) for name in names))
+            for n, (draw, different) in enumerate(zip(document["draws"], summary["native_different"], strict=True), 1)
+        ],
+    )  # fmt: skip
+    kernels = ", ".join(f"{name.rpartition('.')[2]} ({count} choices)" for name, count in summary["kernels"].items())
+    yield f"<p>Kernels whose choice differs: {escape(kernels or 'none')}.</p>"
+
+
+def _draw_name(chosen: Mapping[str, Any]) -> str:
+    """Which draw of the autotuner a run belongs to, in words."""
+    if not chosen.get("winners"):
+        return "none: no kernel of this run chooses its configuration"
+    return f"{chosen['digest']}, {chosen['source']}, {len(chosen['winners'])} winners"
+
+
 def _stages(run: Path) -> Iterator[str]:
     notebooks = sorted((run / "notebooks").glob("*.ipynb"))
     if not notebooks:
@@ -214,6 +245,7 @@ def _machine(environment: Mapping[str, Any]) -> Iterator[str]:
         ("python", environment.get("python")),
         ("processor", f"{cpu.get('model')}, {' '.join(cpu.get('instruction_sets', []))}"),
         ("device", ", ".join(f"{k} {v}" for k, v in device.items())),
+        ("autotune draw", _draw_name(environment.get("autotune") or {})),
     ]
     rows += [
         (f"setting {k}", v)

@@ -16,7 +16,7 @@ import pytest
 
 from kit.campaign import draws as experiment
 from kit.engine.autotune import digest
-from kit.evidence import audit
+from kit.evidence import audit, report
 from kit.profile import load_profile
 from tests.campaign import synthetic_run as made_up
 from tests.evidence.make_bundle import Tamper, make_bundle
@@ -91,7 +91,9 @@ def test_one_draw_of_all_engines_is_no_problem_and_is_named(sealed: Path, capsys
 
 
 def test_where_nothing_is_tuned_no_draw_is_named(tmp_path: Path) -> None:
-    assert audit.judge(str(make_bundle(tmp_path)))["draw"] is None
+    path = make_bundle(tmp_path)
+    assert audit.judge(str(path))["draw"] is None
+    assert "none: no kernel of this run chooses its configuration" in report.render(path)
 
 
 def ready(edit: Edit) -> Callable[[Tamper], None]:
@@ -180,6 +182,12 @@ def test_a_run_without_a_ledger_is_found(tamper: Tamper) -> None:
     (tamper.path / LEDGER).unlink()
     put_right(tamper)
     assert f"roles: {LEDGER}: is missing" in audit_problems(tamper.path)
+
+
+def test_the_report_names_the_draw_and_shows_several(sealed: Path) -> None:
+    page = report.render(sealed)
+    assert f"{json.loads((sealed / LEDGER).read_text())['digest']}, drawn, 2 winners" in page
+    assert "tiled (2 choices)" in page
 
 
 # ---------------------------------------------------------------- several draws
