@@ -194,14 +194,18 @@ def fresh_like(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def noise_like(tensor: Tensor, number: int = 0) -> Tensor:
-    """Noise with the layout, mean and deviation of a tensor; another number, other noise."""
-    wide = tensor.float()
-    mean, std = float(wide.mean()), float(wide.std()) if tensor.numel() > 1 else 0.0
-    mean, std = mean if math.isfinite(mean) else 0.0, std if math.isfinite(std) and std else 1.0
-    generator = torch.Generator(tensor.device).manual_seed(FRESH_SEED + number)
-    noise = torch.randn(tensor.shape, generator=generator, device=tensor.device) * std
+    """Noise with the layout, mean and deviation of a tensor; another number, other noise.
+
+    Deviation 1 where the tensor has next to none, mean 0 where it is not finite. Takes no memory but its own.
+    """
+    mean = float(tensor.mean(dtype=torch.float32))
+    square = float(torch.linalg.vector_norm(tensor, dtype=torch.float32)) ** 2 / max(tensor.numel(), 1)
+    spread = square - mean * mean
+    enough = math.isfinite(spread) and spread > 1e-6 * square
     out = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return out.copy_(noise + mean)
+    generator = torch.Generator(tensor.device).manual_seed(FRESH_SEED + number)
+    mean, deviation = mean if math.isfinite(mean) else 0.0, math.sqrt(spread) if enough else 1.0
+    return out.normal_(mean, deviation, generator=generator)
 
 
 def _signature(args: tuple[Any, ...]) -> tuple[Any, ...]:
