@@ -37,6 +37,7 @@ class CheckpointAction(StrEnum):
     verify = "verify"
     fetch = "fetch"
     inventory = "inventory"
+    export = "export"
 
 
 @app.command()
@@ -162,17 +163,25 @@ def checkpoint(
     profile: ProfileArgument,
     action: Annotated[
         CheckpointAction,
-        typer.Argument(help="make: generate; verify: every file and tensor; fetch: download; inventory: list."),
+        typer.Argument(
+            help="make: generate; verify: every file and tensor; fetch: download; inventory: list; "
+            "export: rearrange into FOLDER for the native engine."
+        ),
     ] = CheckpointAction.inventory,
+    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="export: a new folder, or one to continue.")] = None,
 ) -> None:
-    """Make, verify, fetch or list the checkpoint of a profile. Prints one JSON document."""
+    """Make, verify, fetch, list or export the checkpoint of a profile. Prints one JSON document."""
     from kit import checkpoint as checkpoints
     from kit import runtime
     from kit.profile import load_profile
 
+    if (folder is not None) != (action is CheckpointAction.export):
+        raise typer.BadParameter("export needs a FOLDER, and nothing else takes one")
     settings = load_profile(profile)
     runtime.configure(settings)
-    report: dict[str, Any] = getattr(checkpoints, action.value)(settings)
+    report: dict[str, Any] = (
+        checkpoints.export_to(settings, folder) if folder else getattr(checkpoints, action.value)(settings)
+    )
     emit(report)
     if report.get("problems"):
         raise typer.Exit(1)

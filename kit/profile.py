@@ -31,11 +31,11 @@ class ProfileError(ValueError):
 class Checkpoint:
     """Where tensors come from. `kind` decides which other keys are needed (see `_check_checkpoint`)."""
 
-    kind: Literal["synthetic", "folder", "hub"]
+    kind: Literal["synthetic", "folder", "hub", "export"]
     generator: str = ""  # synthetic: name of a recipe in kit.checkpoint.synthetic
     seed: int = 0  # synthetic
-    digest: str = ""  # synthetic: SHA-256 over the generated files, see kit.checkpoint.files
-    base: str = ""  # folder: path; hub: repository
+    digest: str = ""  # synthetic: see kit.checkpoint.files; export: of what it was made from, "" accepts any
+    base: str = ""  # folder, export: path; hub: repository
     base_revision: str = ""  # hub: commit
     adapter: str = ""  # folder: path; hub: repository
     adapter_revision: str = ""  # hub: commit
@@ -237,6 +237,7 @@ def _check_checkpoint(checkpoint: Checkpoint, source: str) -> None:
     needed = {
         "synthetic": ("generator", "digest"),
         "folder": ("base", "adapter"),
+        "export": ("base",),
         "hub": ("base", "base_revision", "adapter", "adapter_revision", "pins"),
     }[checkpoint.kind]
     for name in needed:

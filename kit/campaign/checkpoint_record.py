@@ -38,7 +38,8 @@ def record_checkpoint(run: Run) -> dict[str, Any]:
     rows, shape = label_rows(files, tokenizer.label_ids)
     (run.path / "records").mkdir(exist_ok=True)
     write_atomic(run.path / HEAD_FILE, rows)
-    small = run.profile.checkpoint.kind != "hub"  # hub files are pinned one by one and hashed by `verify`
+    # Files of the hub are pinned one by one, those of an export held to its marker: both were hashed already.
+    small = run.profile.checkpoint.kind not in ("hub", "export")
     return {
         "format": FORMAT,
         "kind": run.profile.checkpoint.kind,

@@ -1,7 +1,7 @@
 """Where a profile's checkpoint is on this machine, made on first use where it can be made.
 
 Covers: `locate(profile)`, the only thing engines need, and what the `kit checkpoint` commands call: `make`,
-`inventory`, `verify`, `fetch`. Does not cover: loading tensors (`kit.model.weights`, Transformers).
+`inventory`, `verify`, `fetch`, `export_to`. Does not cover: loading tensors (`kit.model.weights`, Transformers).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CheckpointError",
     "CheckpointFiles",
+    "export_to",
     "fetch",
     "find_tokenizer",
     "inventory",
@@ -44,6 +45,7 @@ class CheckpointFiles:
     """A checkpoint on disk: two folders, the digest that names their content, and where they came from.
 
     plan: what makes the tensors where the folders hold none, only config, tokenizer and settings; else None.
+    head_rows: leading rows of the untied head that an export holds; None where the whole head is there.
     `kit.model.weights.base_store` and `adapter_store` open either kind.
     """
 
@@ -53,6 +55,7 @@ class CheckpointFiles:
     calibration: Calibration
     source: str
     plan: Plan | None = None
+    head_rows: int | None = None
 
 
 def locate(profile: Profile) -> CheckpointFiles:
@@ -60,7 +63,7 @@ def locate(profile: Profile) -> CheckpointFiles:
 
     Synthetic: every file is hashed and must give the pinned digest (with the recipe of every tensor, where the
     tensors are made at load and never written). Folder: every file is hashed, the digest
-    names what was found. Hub: every pinned file must be there, lead nowhere else, and be unchanged (size and
+    names what was found. Export: every file must be the one its marker names. Hub: every pinned file must be there, lead nowhere else, and be unchanged (size and
     time) since `verify` read it on this machine; 55 GB are not hashed again. Raises CheckpointError saying
     what to do.
     """
@@ -69,6 +72,8 @@ def locate(profile: Profile) -> CheckpointFiles:
         return _synthetic(checkpoint)
     if checkpoint.kind == "folder":
         return _folder(checkpoint)
+    if checkpoint.kind == "export":
+        return _export(checkpoint)
     pins = hub.pins_of(profile)
     base, adapter = hub.find(profile, pins)
     hub.check_note(profile, pins, base, adapter)
@@ -80,6 +85,15 @@ def _folder(checkpoint: Checkpoint) -> CheckpointFiles:
     hashes = {f"base/{name}": sha for name, sha in hash_files(base).items()}
     hashes |= {f"adapter/{name}": sha for name, sha in hash_files(adapter).items()}
     return _files(base, adapter, digest_of(hashes), f"folders {checkpoint.base} and {checkpoint.adapter}")
+
+
+def _export(checkpoint: Checkpoint) -> CheckpointFiles:
+    from kit.checkpoint.exported import open_export
+
+    folder = from_root(checkpoint.base)
+    marker = open_export(folder, checkpoint.digest)
+    files = _files(folder / "base", folder / "adapter", marker.digest, f"export of {marker.source}")
+    return replace(files, head_rows=marker.contract["head_rows"])
 
 
 def _hub_source(checkpoint: Checkpoint) -> str:
@@ -102,6 +116,8 @@ def find_tokenizer(profile: Profile) -> Tokenizer | None:
         return from_qwen_package() if recipe.package_tokenizer else load_tokenizer(recipe.static / "base")
     if checkpoint.kind == "folder":
         return load_tokenizer(from_root(checkpoint.base))
+    if checkpoint.kind == "export":
+        return load_tokenizer(from_root(checkpoint.base) / "base")
     path = hub.find_file(profile, hub.pins_of(profile), "tokenizer.json")
     return load_tokenizer(path.parent) if path else None
 
@@ -210,6 +226,8 @@ def verify(profile: Profile) -> dict[str, Any]:
     from kit.checkpoint.contents import verify as problems_of
     from kit.checkpoint.generated import verify as generated_problems
 
+    if profile.checkpoint.kind == "export":
+        return _report(profile, locate(profile), [])  # reads every byte, or says what is wrong
     if profile.checkpoint.kind != "hub":
         files = locate(profile)
         if files.plan is not None:
@@ -246,6 +264,35 @@ def fetch(profile: Profile) -> dict[str, Any]:
             f"{', '.join(wrong[:8])}; run the command again"
         )
     return verify(profile)
+
+
+def export_to(profile: Profile, folder: str | Path) -> dict[str, Any]:
+    """Verify a checkpoint and make (or finish) its export in `folder`; see `kit.checkpoint.export`.
+
+    A checkpoint from the hub has been verified when it was fetched, and its files have not changed since.
+    """
+    from kit.checkpoint import contents
+    from kit.checkpoint.export import export
+
+    if profile.checkpoint.kind == "export":
+        raise CheckpointError(f"profile {profile.name} names an export already: export what it was made from")
+    files = locate(profile)
+    if profile.checkpoint.kind == "hub":
+        inputs = hub.pins_of(profile).hashes()
+    else:
+        if problems := contents.verify(files) if files.plan is None else []:
+            raise CheckpointError(f"{files.source}: not fit to be exported: {'; '.join(problems)}")
+        inputs = contents.checkpoint_hashes(files)
+    marker = export(files, Path(folder), inputs)
+    return {
+        "profile": profile.name,
+        "folder": str(folder),
+        "digest": marker.digest,
+        "fingerprint": marker.fingerprint(),
+        "files": len(marker.files),
+        "bytes": sum(entry.bytes for entry in marker.files.values()),
+        "problems": [],
+    }
 
 
 def _report(profile: Profile, files: CheckpointFiles, problems: list[str]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class NativeEngine:
         head = (
             embedding
             if self.config.tied_head
-            else weights.take("lm_head.weight", text.vocab_size, text.hidden_size)
+            else weights.take("lm_head.weight", files.head_rows or text.vocab_size, text.hidden_size)
         )
         weights.finish()
         adapter.finish()

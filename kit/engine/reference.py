@@ -56,6 +56,8 @@ class ReferenceEngine:
         self.profile = profile
         self.device = torch.device(profile.runtime.device)
         files = checkpoint.locate(profile)
+        if files.head_rows is not None:
+            raise checkpoint.CheckpointError(f"{files.base.parent}: an export holds no whole head, which the reference needs")
         self.calibration, self.digest = files.calibration, files.digest
         self.preparer = Preparer(load_tokenizer(files.base), profile)
         if self.device.type == "cpu":

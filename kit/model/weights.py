@@ -52,12 +52,15 @@ class SafetensorsStore:
     def __init__(self, folder: Path, stem: str, device: str = "cpu") -> None:
         self.source = str(folder)
         self._where: dict[str, Any] = {}
+        single = (folder / f"{stem}.safetensors").is_file()
+        index = {} if single else _index(folder, stem)
         for path in _files(folder, stem):
             try:
                 handle: Any = safe_open(path, framework="pt", device=device)
             except Exception as error:  # the library raises its own exception for every kind of damage
                 raise WeightError(f"{path}: not a readable safetensors file: {error}") from error
-            self._where.update(dict.fromkeys(handle.keys(), handle))
+            # A shard that was taken over whole may hold a tensor that the index finds elsewhere.
+            self._where.update({name: handle for name in handle.keys() if index.get(name, path.name) == path.name})  # noqa: SIM118
         _check_index(folder, stem, set(self._where))
 
     def names(self) -> Iterable[str]:
