@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +76,29 @@ def test_both_engines_answer_alike_and_hold_what_is_in_the_files(
         engine.close()
     assert answers[0] == answers[1]
     assert len(sums) == 1
+
+
+def test_a_tied_head_is_the_embedding_in_both_engines(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the 4B layout has it: no tensor of its own in the recipe, one copy in memory, the same bits on both sides."""
+    plan = synthetic.plan("cpu-tiny", 4)
+    config = plan.config | {"tie_word_embeddings": True}
+    config["text_config"] = config["text_config"] | {"tie_word_embeddings": True}
+    recipe = dataclasses.replace(plan.recipe, anchor="\n\n", anchor_std=0.1, label_echo=1.0)
+    plan = dataclasses.replace(plan, config=config, recipe=recipe)
+    synthetic.copy_static(recipe, tmp_path)
+    (tmp_path / "base" / "config.json").write_text(json.dumps(config))
+    files = dataclasses.replace(
+        checkpoint.locate(profile), base=tmp_path / "base", adapter=tmp_path / "adapter", plan=plan
+    )
+    monkeypatch.setattr(checkpoint, "locate", lambda _: files)
+    ours, official = native.load(profile), reference.load(profile)
+    model = official.model.get_base_model()
+    assert model.lm_head.weight is model.model.language_model.embed_tokens.weight
+    assert ours.describe()["weights_sum"] == official.describe()["weights_sum"]
+    for _, body in BODIES:
+        assert ours.decide(ours.prepare(body)).questions == official.decide(official.prepare(body)).questions
 
 
 @pytest.mark.parametrize(
