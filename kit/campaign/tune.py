@@ -22,8 +22,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit import checkpoint
-from kit.checkpoint.files import cache_root
 from kit.engine import autotune
 from kit.evidence import provenance
 from kit.evidence.records import write_json
@@ -128,6 +126,8 @@ def drop_kernels(run: Run) -> None:
 
 
 def _kernel_folders(run: Run) -> Path:
+    from kit.checkpoint.files import cache_root  # brings libraries that a notebook's first cell should not
+
     return cache_root() / "triton" / run.id
 
 
@@ -210,6 +210,7 @@ def tune(profile: Profile, lengths: Sequence[int], recorded: dict[str, Any] | No
 
 def heads_of(profile: Profile) -> Heads:
     """Head shapes of the profile's model, from its config.json."""
+    from kit import checkpoint
     from kit.model.config import load_config
 
     text = load_config(checkpoint.locate(profile).base).text
