@@ -9,24 +9,25 @@ Does not cover: correctness. Speed is shown beside the drift of the same engine 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.campaign.reading import RunRecords, read_json, read_run
+from kit.campaign.performance.document import CLASSES
+from kit.campaign.performance.statistics import quantile
+from kit.campaign.reading import EngineRecords, RunRecords, read_json, read_run
 
 if TYPE_CHECKING:
     from kit.campaign.protocol import Protocol
     from kit.profile import Profile
 
-FORMAT = "kit-performance/1"
+FORMAT = "kit-performance/2"
 BENCH_FORMAT = "kit-bench/1"
 MACHINE_NOTE = "absolute figures belong to this machine, its libraries and its load; compare ratios within one run"
 SYNTHETIC_NOTE = "the weights are synthetic: shapes and arithmetic are real, answers mean nothing"
@@ -45,27 +46,57 @@ class Sample:
 
 
 def performance_from_records(run_dir: str | Path) -> dict[str, Any]:
-    """performance.json: latency of the measured passes by engine, pass and modality.
+    """performance.json: latency of the measured passes by engine, pass and kind of request.
 
-    way "client" is the whole exchange as the client saw it, "server" the latency the server reports. `speedup`
-    is the reference's median over this one's, above 1 where the engine is faster; None without a reference.
+    Workloads are `protocol` (all requests), `protocol-text` and `protocol-image`. way "client" is the whole
+    exchange as the client saw it, "server" the latency the server reports. `speedup` is the reference's median
+    over this one's, above 1 where the engine is faster; None without a reference. `first_answer_seconds`: from
+    starting the worker to its first answer, warm-ups included.
     """
     run = read_run(run_dir)
     reference = run.profile.campaign.reference
     drift_file = run.path / "drift.json"
     worst = read_json(drift_file)["worst"] if drift_file.exists() else {}
-    rows = summaries(list(record_samples(run)), reference)
-    for row in rows:
-        row["max_probability_drift"] = drift_beside(worst, row["engine"])
     return {
         "format": FORMAT,
         "profile": run.profile.name,
         "reference": reference or None,
         "unit": "milliseconds",
         "notes": notes(run.profile),
-        "start_seconds": {name: engine.facts.get("start_seconds") for name, engine in run.engines.items()},
-        "rows": rows,
+        "start_seconds": {figure_name(n): engine.facts.get("start_seconds") for n, engine in run.engines.items()},
+        "first_answer_seconds": {figure_name(n): first_answer(engine) for n, engine in run.engines.items()},
+        "rows": [uniform_row(row, worst) for row in summaries(list(record_samples(run)), reference)],
     }
+
+
+def figure_name(engine: str) -> str:
+    """An engine as figures name it: the native engine without graphs is the eager one."""
+    return "eager" if engine == "native" else engine
+
+
+def uniform_row(row: Mapping[str, Any], worst: dict[str, Any]) -> dict[str, Any]:
+    """A summary in the form all rows of performance.json have. worst: of drift.json."""
+    engine, modality = figure_name(row["engine"]), row["modality"]
+    return {
+        "engine": engine,
+        "workload": "protocol" if modality == "all" else f"protocol-{modality}",
+        "way": row["way"],
+        "pass": row["pass"],
+        "tokens": None,  # prompts of many lengths
+        "samples": row["n"],
+        **{name: row[name] for name in ("median_ms", "p95_ms", "min_ms", "max_ms", "speedup")},
+        "peak_gib": None,
+        "class": CLASSES[engine],
+        "drift": drift_beside(worst, row["engine"]),
+    }
+
+
+def first_answer(engine: EngineRecords) -> float | None:
+    """Seconds from starting a worker to holding its first answer; None for a server that was not started here."""
+    start = engine.facts.get("start_seconds")
+    answered = (x.wall_ms for x in engine.exchanges if x.status == 200)
+    first = next(answered, None)
+    return None if start is None or first is None else float(start + first / 1000)
 
 
 def record_samples(run: RunRecords) -> Iterator[Sample]:
@@ -104,17 +135,6 @@ def summaries(samples: Sequence[Sample], reference: str) -> list[dict[str, Any]]
             "speedup": base / median if base is not None and median > 0 else None,
         })  # fmt: skip
     return rows
-
-
-def quantile(values: Iterable[float], q: float) -> float:
-    """The q-quantile, interpolated between neighbours (q = 0.5 is the median). Raises ValueError if empty."""
-    ordered = sorted(values)
-    if not ordered:
-        raise ValueError("no values to take a quantile of")
-    position = q * (len(ordered) - 1)
-    low = math.floor(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 def notes(profile: Profile) -> list[str]:

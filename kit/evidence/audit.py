@@ -27,6 +27,7 @@ import io
 import json
 import math
 import os
+import random
 import re
 import statistics
 import struct
@@ -62,6 +63,25 @@ ENGINE_STAGES = {
     "03_reference": "reference", "04_native_eager": "native", "04_remote": "remote", "05_native_graph": "graph",
 }  # fmt: skip
 NATIVE_STAGES = ("06_operators", "07_faults")
+
+# Figures: engines by what they are, what is measured on a GPU, and what was meant to be reached there.
+FIGURE_CLASSES = {
+    "reference": "reference", "eager": "candidate", "graph": "candidate", "remote": "candidate",
+    "reference-graph": "baseline", "merged": "baseline", "merged-graph": "baseline", "compiled-graph": "baseline",
+    "merged-compiled-graph": "baseline", "gemm-floor": "floor",
+}  # fmt: skip
+FIGURE_BASES = ("reference", "reference-graph")
+TEXT_LENGTHS = (98, 171, 392, 1024, 2282)
+TEXT_ENGINES = ("reference", "reference-graph", "eager", "graph", "gemm-floor")
+PHASES = (
+    *("text %d" % tokens for tokens in TEXT_LENGTHS), "text 8192", "vision-768x512", "image-768x512", "image-256x256",
+    "images-4", "questions-4", "profile", "http", "adapter swap", "stream", "compiled", "merged", "merged compiled",
+)  # fmt: skip
+RATIO_TARGETS = ((98, 0.65), (171, 0.65), (392, 0.65), (1024, 0.75), (2282, 0.75))
+SPEEDUP_TARGETS = ((98, 5.0), (392, 2.6))
+VISION_TARGET_MS, PEAK_TARGET_GIB, GIB = 6.0, 4.0, 1 << 30
+LEAST_BLOCKS = 5
+RESAMPLES, RESAMPLE_SEED = 1000, 20261130
 SENTINEL = "finished"
 FROZEN_ONLY = "answers frozen with the protocol alone"
 
@@ -76,14 +96,15 @@ DOCUMENTS = {
     "sources.json": "kit-sources/1",
     "counters.json": "kit-counters/1",
     "drift.json": "kit-drift/1",
-    "performance.json": "kit-performance/1",
+    "performance.json": "kit-performance/2",
     "verdict.json": "kit-verdict/1",
 }
 NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-signal/1"}
+MEASURED_DOCUMENTS = {"records/performance_samples.json": "kit-performance-samples/1"}
 OPTIONAL_DOCUMENTS = {"records/draws.json": "kit-draws/1"}
 CRATE = "ro-crate-metadata.json"
 PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")
-LEDGER, DRAWS = "records/autotune.json", "records/draws.json"
+LEDGER, DRAWS, SAMPLES = "records/autotune.json", "records/draws.json", "records/performance_samples.json"
 ANSWERS = "reference.json"  # the file of frozen answers where the profile names no other
 CHECKPOINT_FILES = ("checkpoint.json", "records/label_head.bin")  # a run of a remote engine alone has none
 MAY_BE = (
@@ -244,6 +265,12 @@ class Bundle:
     @property
     def native(self) -> bool:
         return "native" in self.engines
+
+    @property
+    def measured(self) -> bool:
+        """Whether stage 09 measures on purpose: on a GPU, with a reference and both native engines."""
+        on_gpu = self.profile["runtime"]["device"] == "cuda"
+        return on_gpu and {"reference", "native", "graph"}.issubset(self.engines)
 
     def stages(self) -> List[str]:
         left_out = {stage for stage, engine in ENGINE_STAGES.items() if engine not in self.engines}
@@ -506,6 +533,7 @@ def needed_files(bundle: Bundle) -> List[str]:
         needed += ["records/%s/exchanges.jsonl" % engine, "records/%s/engine.json" % engine]
     needed += ["records/%s/worker.jsonl" % engine for engine in bundle.recorded_engines]
     needed += ["records/drills.jsonl"] if bundle.native else []
+    needed += MEASURED_DOCUMENTS if bundle.measured else ()
     needed += CHECKPOINT_FILES
     return [name for name in needed if name not in CHECKPOINT_FILES or bundle.recorded_engines]
 
@@ -523,7 +551,7 @@ def check_roles(bundle: Bundle) -> None:
 
 def check_formats(bundle: Bundle) -> None:
     """Every document and record says what it is, and belongs to this run."""
-    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
+    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **MEASURED_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
         if bundle.exists(name):
             bundle.expect("%s format" % name, bundle.json(name).get("format"), expected)
     run, headers = bundle.json("run.json")["id"], {}
@@ -1286,6 +1314,8 @@ def check_engines(bundle: Bundle) -> None:
         if engine != "remote":
             bundle.expect("%s describe" % name, facts.get("describe"), ready.get("describe", {}))
             bundle.expect("%s counters" % name, facts.get("counters"), (closed or {}).get("counters", {}))
+            held = {"ready": ready.get("memory", {}), "closed": (closed or {}).get("memory", {})}
+            bundle.expect("%s memory" % name, facts.get("memory"), held)
         stopped = "orderly" if closed is not None or engine == "remote" else "killed"
         bundle.expect("%s stopped" % name, facts.get("stopped"), stopped)
         if stopped != "orderly":
@@ -1871,6 +1901,22 @@ def check_graph(bundle: Bundle) -> None:
             bundle.fail("records/graph", "an exact claim about graphs needs captures and replays, found %s" % short(total))
 
 
+def check_memory(bundle: Bundle) -> None:
+    """Private pools are as large by the allocator's count as by the graph caches'; a device says what it holds."""
+    for engine in bundle.recorded_engines:
+        for line in bundle.worker(engine):
+            if line["kind"] not in ("ready", "closed"):
+                continue
+            where, memory = "records/%s/worker.jsonl %s memory" % (engine, line["kind"]), line.get("memory") or {}
+            if memory:
+                pools = sum(cache["pool_bytes"] for cache in line["counters"].values())
+                bundle.expect("%s pools" % where, memory["pools"], pools)
+                if not 0 <= memory["allocated"] <= memory["reserved"] <= memory["peak_reserved"]:
+                    bundle.fail(where, "more is allocated than reserved, or reserved than ever was")
+            elif bundle.profile["runtime"]["device"] == "cuda":
+                bundle.fail(where, "is missing")
+
+
 def check_counters(bundle: Bundle) -> None:
     """counters.json repeats what the engines reported, and what the policy gives."""
     engines = bundle.json("counters.json")["engines"]
@@ -1995,7 +2041,7 @@ def check_drills(bundle: Bundle) -> None:
         if missed or not line["checks"] or line["passed"] is not True:
             bundle.fail(where, "failed: %s" % ", ".join(missed))
         if on_gpu(bundle) and line["drill"] in ("killed-worker", "stopped-worker"):
-            check_memory(bundle, where, line["observed"]["memory"])
+            check_returned(bundle, where, line["observed"]["memory"])
 
 
 def drills_of(bundle: Bundle, engine: str) -> List[str]:
@@ -2019,7 +2065,7 @@ def on_gpu(bundle: Bundle) -> bool:
     return bool(bundle.profile["runtime"]["device"] == "cuda")
 
 
-def check_memory(bundle: Bundle, where: str, memory: Json) -> None:
+def check_returned(bundle: Bundle, where: str, memory: Json) -> None:
     """Device memory before a worker started and after it had gone."""
     start, end = memory["start_bytes"], memory["end_bytes"]
     if not (isinstance(start, int) and isinstance(end, int)):
@@ -2032,24 +2078,57 @@ def check_memory(bundle: Bundle, where: str, memory: Json) -> None:
 
 
 def check_performance(bundle: Bundle) -> None:
-    """performance.json is what the recorded exchanges took."""
+    """performance.json is what the recorded exchanges took, and the samples of a profile that measures a GPU."""
     document, expected = bundle.json("performance.json"), latency_rows(bundle)
-    found = {(row["engine"], row["way"], row["pass"], row["modality"]): row for row in document["rows"]}
+    if bundle.measured:
+        expected.update(sampled_rows(bundle))
+        check_measured(bundle, document)
+    else:
+        bundle.expect("performance.json measured", document.get("measured"), None)
+    found = {figure_key(row): row for row in document["rows"]}
     bundle.expect("performance.json number of rows", len(document["rows"]), len(expected))
-    for key in sorted(set(found) | set(expected)):
+    for key in sorted(set(found) | set(expected), key=str):
         where = "performance.json %s" % "/".join(map(str, key))
         if key not in found or key not in expected:
             bundle.fail(where, "has no row" if key not in found else "is no measurement of this run")
         else:
-            compare_figures(bundle, where, found[key], expected[key])
+            compare_figures(bundle, where, flat(found[key]), flat(expected[key]))
+    check_starts(bundle, document)
+
+
+def check_starts(bundle: Bundle, document: Json) -> None:
     for engine in bundle.engines:
-        told = document.get("start_seconds", {}).get(engine)
         recorded = bundle.json("records/%s/engine.json" % engine).get("start_seconds")
-        bundle.expect("performance.json start_seconds %s" % engine, told, recorded)
+        answers = (line for line in bundle.exchanges(engine) if line["status"] == 200)
+        line = next(answers, None)
+        first = None
+        if line is not None and recorded is not None:
+            first = recorded + (line["finished_ns"] - line["started_ns"]) / 1e9
+        for name, value in (("start_seconds", recorded), ("first_answer_seconds", first)):
+            told = document.get(name, {}).get(figure_name(engine))
+            if not same(told, value):
+                message = "is %s, recomputed %s"
+                bundle.fail("performance.json %s %s" % (name, engine), message % (short(told), short(value)))
+
+
+def figure_name(engine: str) -> str:
+    return "eager" if engine == "native" else engine
+
+
+def figure_key(row: Json) -> Key:
+    return (row["engine"], row["workload"], row["way"], row["tokens"], row.get("pass"))
+
+
+def flat(row: Json) -> Json:
+    """A row with its ratios as columns of their own."""
+    columns = {name: value for name, value in row.items() if name != "ratios"}
+    for base, figures in (row.get("ratios") or {}).items():
+        columns.update({"%s to %s" % (name, base): value for name, value in figures.items()})
+    return columns
 
 
 def latency_rows(bundle: Bundle) -> Dict[Key, Json]:
-    """(engine, way, pass, modality) -> the row performance.json must have."""
+    """The row performance.json must have for each engine, way, pass and kind of recorded request."""
     groups: Dict[Key, List[float]] = OrderedDict()
     for engine in bundle.engines:
         for line in bundle.exchanges(engine):
@@ -2059,19 +2138,163 @@ def latency_rows(bundle: Bundle) -> Dict[Key, Json]:
                     ("client", (line["finished_ns"] - line["started_ns"]) / 1e6),
                     ("server", told),
                 ):
-                    for modality in (line["modality"], "all"):
-                        groups.setdefault((engine, way, line["pass"], modality), []).append(ms)
+                    for workload in ("protocol-%s" % line["modality"], "protocol"):
+                        groups.setdefault((engine, way, line["pass"], workload), []).append(ms)
     rows = OrderedDict()
     for key, values in groups.items():
-        base = groups.get((bundle.reference, *key[1:]))
-        rows[key] = {
-            "engine": key[0], "way": key[1], "pass": key[2], "modality": key[3], "n": len(values),
+        base, engine = groups.get((bundle.reference, *key[1:])), figure_name(key[0])
+        row = {
+            "engine": engine, "way": key[1], "pass": key[2], "workload": key[3], "tokens": None, "samples": len(values),
             "median_ms": quantile(values, 0.5), "p95_ms": quantile(values, 0.95),
-            "min_ms": min(values), "max_ms": max(values),
+            "min_ms": min(values), "max_ms": max(values), "peak_gib": None,
             "speedup": quantile(base, 0.5) / quantile(values, 0.5) if base and quantile(values, 0.5) > 0 else None,
-            "max_probability_drift": drift_beside(bundle, key[0]),
+            "class": FIGURE_CLASSES[engine], "drift": drift_beside(bundle, key[0]),
         }  # fmt: skip
+        rows[figure_key(row)] = row
     return rows
+
+
+def sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
+    """The row performance.json must have for each entry of the samples, but for anchors."""
+    if "sampled rows" not in bundle.memory:
+        bundle.memory["sampled rows"] = compute_sampled_rows(bundle)
+    rows: Dict[Key, Json] = bundle.memory["sampled rows"]
+    return rows
+
+
+def compute_sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
+    document = bundle.json(SAMPLES)
+    entries = [entry for entry in document["entries"] if sound(bundle, entry)]
+    rounds: Dict[Any, Dict[str, Json]] = {}
+    for entry in entries:
+        rounds.setdefault(entry["round"], {})[entry["engine"]] = entry
+    answers = {
+        (e["workload"], e["way"], e["tokens"]): e["logits"]
+        for e in entries
+        if e["engine"] == "reference" and not e["anchor"]
+    }
+    rows: Dict[Key, Json] = OrderedDict()
+    for entry in entries:
+        if entry["anchor"]:
+            continue
+        expected = answers.get((entry["workload"], entry["way"], entry["tokens"]))
+        row = sampled_row(bundle, entry, rounds[entry["round"]], expected)
+        where = "%s %s" % (SAMPLES, "/".join(map(str, figure_key(row)[:4])))
+        if figure_key(row) in rows:
+            bundle.fail(where, "is there more than once")
+        rows[figure_key(row)] = row
+        answering = entry["way"] == "call" and not entry["workload"].startswith("vision")
+        if answering and row["class"] in ("baseline", "candidate") and row["drift"] is None:
+            bundle.fail(where, "has no drift beside its speed")
+    return rows
+
+
+def sound(bundle: Bundle, entry: Json) -> bool:
+    """Whether an entry is of a known engine and has whole blocks of times."""
+    where = "%s round %s %s" % (SAMPLES, entry["round"], short(entry["engine"]))
+    if entry["engine"] not in FIGURE_CLASSES:
+        bundle.fail(where, "is no engine that is measured")
+        return False
+    blocks = entry["wall_ms"]
+    times = [ms for block in blocks for ms in block]
+    whole = len(blocks) >= LEAST_BLOCKS and len({len(block) for block in blocks}) == 1
+    if not whole or not times or not all(is_number(ms) and ms > 0 for ms in times):
+        bundle.fail(where, "holds no %d or more equal blocks of positive times" % LEAST_BLOCKS)
+        return False
+    return True
+
+
+def sampled_row(bundle: Bundle, entry: Json, together: Dict[str, Json], answer: Any) -> Json:
+    wall = [ms for block in entry["wall_ms"] for ms in block]
+    on_device = [ms for block in entry["device_ms"] for ms in block]
+    extra = entry["extra_bytes"]
+    used = None if extra is None else bundle.json(SAMPLES)["weight_bytes"] + extra + entry["pool_bytes"]
+    return {
+        "engine": entry["engine"], "workload": entry["workload"], "way": entry["way"], "tokens": entry["tokens"],
+        "samples": len(wall), "median_ms": quantile(wall, 0.5), "p95_ms": quantile(wall, 0.95),
+        "min_ms": min(wall), "max_ms": max(wall),
+        "device_median_ms": quantile(on_device, 0.5) if on_device else None, "cold_ms": entry["cold_ms"],
+        "peak_gib": None if used is None else used / GIB, "pool_gib": entry["pool_bytes"] / GIB,
+        "class": FIGURE_CLASSES[entry["engine"]],
+        "drift": logit_drift(entry["logits"], answer, bundle.temperatures()["image" if entry["images"] else "text"]),
+        "ratios": {
+            base: ratio_interval(entry["wall_ms"], together[base]["wall_ms"])
+            for base in FIGURE_BASES
+            if base in together and base != entry["engine"]
+        },
+    }  # fmt: skip
+
+
+def logit_drift(ours: Any, theirs: Any, temperature: float) -> Any:
+    """Largest change of a probability between two lists of logits in hex; None where one is missing."""
+    if ours is None or theirs is None:
+        return None
+    changes = []
+    for a, b in zip(ours, theirs):
+        p, q = softmax(floats(a), temperature), softmax(floats(b), temperature)
+        changes += [abs(x - y) for x, y in zip(p, q)]
+    return max(changes) if len(ours) == len(theirs) else None
+
+
+def ratio_interval(ours: List[List[float]], theirs: List[List[float]]) -> Json:
+    """Ratio of two medians, and the middle 95% of it when blocks are drawn again, both sides alike."""
+    chance, count, ratios = random.Random(RESAMPLE_SEED), len(ours), []
+    for _ in range(RESAMPLES):
+        drawn = [int(chance.random() * count) for _ in range(count)]
+        sides = [[ms for i in drawn for ms in blocks[i]] for blocks in (ours, theirs)]
+        ratios.append(quantile(sides[0], 0.5) / quantile(sides[1], 0.5))
+    whole = [quantile([ms for block in blocks for ms in block], 0.5) for blocks in (ours, theirs)]
+    return {"ratio": whole[0] / whole[1], "low": quantile(ratios, 0.025), "high": quantile(ratios, 0.975)}
+
+
+def check_measured(bundle: Bundle, document: Json) -> None:
+    """Everything planned was measured or is listed with a reason; targets are what the rows say."""
+    measured, rows = document["measured"], sampled_rows(bundle)
+    bundle.expect("%s temperatures" % SAMPLES, bundle.json(SAMPLES)["temperatures"], bundle.temperatures())
+    left_out = {item["phase"]: item["reason"] for item in measured["not_measured"]}
+    for phase in PHASES:
+        if phase not in measured["seconds"] and not left_out.get(phase):
+            bundle.fail("performance.json measured", "%s was neither measured nor listed as left out" % phase)
+    for tokens in TEXT_LENGTHS:
+        for engine in TEXT_ENGINES:
+            key = (engine, "text", "call", tokens, None)
+            if "text %d" % tokens not in left_out and key not in rows:
+                bundle.fail("%s %s/text/%d" % (SAMPLES, engine, tokens), "is missing and not listed as left out")
+    told = [(item["target"], item["outcome"]) for item in measured["targets"]]
+    wanted = targets(rows, bundle.json(SAMPLES)["weight_bytes"])
+    bundle.expect("performance.json targets", told, [(name, outcome) for name, _, outcome in wanted])
+    for item, (name, value, _) in zip(measured["targets"], wanted):
+        if not same(item["value"], value):
+            message = "is %s, recomputed %s"
+            bundle.fail("performance.json target %s" % name, message % (short(item["value"]), short(value)))
+
+
+def targets(rows: Dict[Key, Json], weight_bytes: int) -> List[Tuple[str, Any, str]]:
+    """(target, value, outcome) of each, in order."""
+
+    def ratio(tokens: int, base: str) -> Any:
+        row = rows.get(("graph", "text", "call", tokens, None))
+        return row["ratios"][base]["ratio"] if row and base in row["ratios"] else None
+
+    vision = rows.get(("graph", "vision-768x512", "call", 384, None))
+    peaks = [r["peak_gib"] for r in rows.values() if r["engine"] == "graph" and r["peak_gib"] is not None]
+    found: List[Tuple[str, float, Any, bool]] = [
+        ("graph / reference-graph, %d tokens" % tokens, bound, ratio(tokens, "reference-graph"), False)
+        for tokens, bound in RATIO_TARGETS
+    ]
+    for tokens, bound in SPEEDUP_TARGETS:
+        slow = ratio(tokens, "reference")
+        found.append(("reference / graph, %d tokens" % tokens, bound, 1 / slow if slow else None, True))
+    found.append(
+        ("graph, vision of one 768x512 image, ms", VISION_TARGET_MS, vision["median_ms"] if vision else None, False)
+    )
+    above = max(peaks) - weight_bytes / GIB if peaks else None
+    found.append(("graph, peak memory above the weights, GiB", PEAK_TARGET_GIB, above, False))
+    outcomes = []
+    for name, bound, value, least in found:
+        reached = value is not None and (value >= bound if least else value <= bound)
+        outcomes.append((name, value, "not measured" if value is None else "met" if reached else "missed"))
+    return outcomes
 
 
 def quantile(values: Sequence[float], q: float) -> float:
@@ -2331,7 +2554,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_sources, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
-    check_drift, check_graph, check_counters, check_draws, check_operators, check_drills, check_performance,
+    check_drift, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
     check_gates, check_headline,
 )  # fmt: skip
 
@@ -2374,7 +2597,7 @@ def refuse_unknown(bundle: Bundle) -> None:
     for name in ("SHA256SUMS", "run.json", "profile.json", "verdict.json"):
         if not bundle.exists(name):
             raise NotJudgedError("%s is not in %s, so it is not a sealed bundle" % (name, bundle.path))
-    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
+    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **MEASURED_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
         try:
             found = str(bundle.json(name).get("format")) if bundle.exists(name) else expected
         except UnreadableError:

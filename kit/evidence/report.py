@@ -150,20 +150,45 @@ def _figures(run: Path) -> Iterator[str]:
 
 
 def _performance(performance: Mapping[str, Any]) -> Iterator[str]:
-    rows = [row for row in performance.get("rows", []) if row.get("modality") == "all"] or performance.get(
-        "rows", []
-    )
+    rows = performance.get("rows", [])
     if not rows:
         return
     yield "<h2>Speed, with the drift of the same engine</h2>"
     yield "".join(f'<p class="quiet">{escape(str(note))}</p>' for note in performance.get("notes", []))
+    yield from _measured(performance.get("measured"), [row for row in rows if "ratios" in row])
     yield _table(
         ("engine", "timed by", "pass", "requests", "median ms", "p95 ms", "speedup", "largest drift"),
         [
-            (r["engine"], r["way"], r.get("pass"), r["n"], _ms(r["median_ms"]), _ms(r["p95_ms"]), _times(r["speedup"]), r.get("max_probability_drift"))
+            (r["engine"], r["way"], r["pass"], r["samples"], _ms(r["median_ms"]), _ms(r["p95_ms"]), _times(r["speedup"]), r["drift"])
+            for r in rows
+            if r["workload"] == "protocol"
+        ],
+    )  # fmt: skip
+
+
+def _measured(measured: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What stage 09 measured on purpose: rows with their ratios, targets, and what was left out."""
+    if measured is None:
+        return
+    yield f'<p class="quiet">{escape(measured["method"])}</p>'
+    yield _table(
+        ("engine", "class", "workload", "tokens", "samples", "median ms", "p95 ms", "to reference-graph", "95%", "peak GiB", "drift"),
+        [
+            (r["engine"], r["class"], r["workload"], r["tokens"], r["samples"], _ms(r["median_ms"]), _ms(r["p95_ms"]), *_ratio(r["ratios"]), r["peak_gib"], r["drift"])
             for r in rows
         ],
     )  # fmt: skip
+    yield _table(
+        ("target", "bound", "measured", "outcome"),
+        [(t["target"], t["bound"], t["value"], t["outcome"]) for t in measured["targets"]],
+    )
+    for item in measured["not_measured"]:
+        yield f"<p>Not measured: {escape(item['phase'])}: {escape(item['reason'])}</p>"
+
+
+def _ratio(ratios: Mapping[str, Mapping[str, float]]) -> tuple[str, str]:
+    found = ratios.get("reference-graph")
+    return (f"{found['ratio']:.3f}", f"{found['low']:.3f}–{found['high']:.3f}") if found else ("–", "–")
 
 
 def _counters(counters: Mapping[str, Any]) -> Iterator[str]:

@@ -13,15 +13,6 @@ from tests.campaign.fake_worker import Behaviour, Starter
 from tests.campaign.synthetic_run import profile_toml, write_protocol, write_run
 
 
-def test_quantiles_interpolate_between_neighbours() -> None:
-    assert bench.quantile([3.0, 1.0, 2.0], 0.5) == 2.0
-    assert bench.quantile([1.0, 2.0], 0.5) == 1.5
-    assert bench.quantile([0.0, 10.0], 0.95) == 9.5
-    assert bench.quantile([7.0], 0.95) == 7.0
-    with pytest.raises(ValueError, match="no values"):
-        bench.quantile([], 0.5)
-
-
 def test_speedup_is_the_reference_s_median_over_the_engine_s() -> None:
     samples = [
         bench.Sample(engine, "client", 1, modality, f"r{i}", ms * (i + 1))
@@ -39,14 +30,17 @@ def test_a_run_s_own_exchanges_give_its_performance(tmp_path: Path) -> None:
     write_run(tmp_path / "run")
     write_json(tmp_path / "run" / "drift.json", compute_drift(tmp_path / "run"))
     performance = bench.performance_from_records(tmp_path / "run")
-    keys = {(r["engine"], r["way"], r["pass"], r["modality"]) for r in performance["rows"]}
+    keys = {(r["engine"], r["workload"], r["way"], r["pass"]) for r in performance["rows"]}
     assert len(keys) == len(performance["rows"]) == 3 * 2 * 2 * 3
-    row = next(
-        r for r in performance["rows"] if (r["engine"], r["way"], r["pass"], r["modality"]) == ("graph", "client", 2, "text")
-    )
-    assert row["n"] == 5
+    assert {r["engine"] for r in performance["rows"]} == {"reference", "eager", "graph"}
+    wanted = ("graph", "protocol-text", "client", 2)
+    row = next(r for r in performance["rows"] if (r["engine"], r["workload"], r["way"], r["pass"]) == wanted)
+    assert row["samples"] == 5
     assert row["min_ms"] <= row["median_ms"] <= row["p95_ms"] <= row["max_ms"]
-    assert row["max_probability_drift"] == 0.0
+    assert (row["tokens"], row["peak_gib"], row["class"], row["drift"]) == (None, None, "candidate", 0.0)
+    for name in ("start_seconds", "first_answer_seconds"):
+        assert performance[name].keys() == {"reference", "eager", "graph"}
+    assert performance["first_answer_seconds"]["graph"] > performance["start_seconds"]["graph"]
     assert performance["reference"] == "reference"
     assert any("this machine" in note for note in performance["notes"])
     assert any("synthetic" in note for note in performance["notes"])
