@@ -16,7 +16,8 @@ from torch import Tensor
 from kit.kernels.strict_kernel import STRICT, silu
 
 COLUMNS = 64  # channels of a program, at most: with more, tiles are moved between threads to meet the weights
-ROWS = 16  # tokens of a program
+ROWS = 8  # tokens of a program
+MANY_ROWS = 32  # of one that is among many
 
 
 @triton.jit
@@ -67,8 +68,9 @@ def causal_conv(
     v = x.new_empty(tokens, value_heads, (channels - 2 * keys) // value_heads)
     shared = math.gcd(key_width, channels - 2 * keys, COLUMNS)
     columns = shared & -shared  # the largest power of two that divides both: a program stays within one head
-    _causal_conv[(channels // columns, triton.cdiv(tokens, ROWS))](
+    rows = ROWS if tokens <= 512 else MANY_ROWS
+    _causal_conv[(channels // columns, triton.cdiv(tokens, rows))](
         x, weight, q, k, v, tokens, CHANNELS=channels, KEYS=keys, WIDTH=key_width, GROUP=value_heads // key_heads,
-        TAPS=weight.shape[-1], ROWS=ROWS, COLUMNS=columns, num_warps=4, **STRICT,
+        TAPS=weight.shape[-1], ROWS=rows, COLUMNS=columns, num_warps=4, **STRICT,
     )  # fmt: skip
     return q, k, v

@@ -22,7 +22,8 @@ def _delta_gates(a, b, a_log, dt_bias, g, beta, count, HEADS: tl.constexpr, BLOC
     x = tl.load(a + at, mask=inside, other=0.0).to(tl.float32) + bias
     softplus = tl.where(x > LINEAR, x, log1p(exp(x)))
     rate = exp(tl.load(a_log + head, mask=inside, other=0.0).to(tl.float32))
-    tl.store(g + at, -rate * softplus, mask=inside)
+    # Triton computes -x as 0 - x, which has another sign for a rate that underflowed to 0.
+    tl.store(g + at, (rate * -1.0) * softplus, mask=inside)
     written = sigmoid(tl.load(b + at, mask=inside, other=0.0).to(tl.float32))
     tl.store(beta + at, written.to(beta.dtype.element_ty), mask=inside)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kit.kernels.strict_kernel import STRICT, lanes, row_sum, silu
 
-ELEMENTS = 2048  # of a program
+ELEMENTS = 1024  # of a program
 WIDEST = 512
 
 

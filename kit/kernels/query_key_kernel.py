@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kit.kernels.strict_kernel import STRICT, lanes, row_sum
 
-ROWS = 8  # heads of a program
+ROWS = 4  # heads of a program
 WIDEST = 512
 
 
@@ -50,7 +50,7 @@ def _heads(
             low = column < TURNED // 2
             partner = tl.where(low, column + TURNED // 2, column - TURNED // 2)
             other = _normed(x, weight, row * STRIDE + partner, partner, turned, inverse, dtype)
-            other = tl.where(low, -other, other)
+            other = tl.where(low, other * -1.0, other)  # -x would be 0 - x, of another sign for 0
             angle = row // HEADS * TURNED + column
             along = tl.load(cos + angle, mask=turned, other=0.0).to(tl.float32)
             across = tl.load(sin + angle, mask=turned, other=0.0).to(tl.float32)

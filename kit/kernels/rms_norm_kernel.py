@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kit.kernels.strict_kernel import STRICT, lanes, row_sum
 
-PIECE = 1024  # columns a program normalises at a time
+PIECE = 2048  # columns a program normalises at a time
 
 
 @triton.jit
