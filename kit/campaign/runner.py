@@ -268,6 +268,7 @@ def _engine_facts(run: Run, driver: _Driver) -> dict[str, Any]:
         "backend": describe.get("backend") or backend_of(driver.engine, run.profile),
         "describe": describe,
         "counters": (closed or {}).get("counters", {}),
+        "memory": {"ready": ready.get("memory", {}), "closed": (closed or {}).get("memory", {})},
     }
     return facts | ({"error": driver.error} if driver.error else {})
 

@@ -12,6 +12,7 @@ waiting for earlier requests and all device work are in it, transfer and recordi
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -57,6 +58,15 @@ class Job:
         return post_line(self.sequence, self.path, status, self.sha256, digest, self.elapsed_ms())
 
 
+def device_memory() -> dict[str, int]:
+    """See `kit.engine.cuda_device.memory`; {} in a process that never loaded torch."""
+    if "torch" not in sys.modules:
+        return {}
+    from kit.engine import cuda_device
+
+    return cuda_device.memory()
+
+
 class Admission:
     """Owns the engine once it is warm. `ready` is a plain flag, so reading it never waits."""
 
@@ -77,6 +87,7 @@ class Admission:
         self._dropped = False
         self._counters: Counters = {}
         self._autotune: dict[str, Any] = {}
+        self._memory: dict[str, int] = {}
 
     def submit(self, job: Job) -> Future[Reply]:
         """Queue a request. Cancelling the future removes it unless its execution has begun."""
@@ -103,7 +114,8 @@ class Admission:
         self._preparation.close()
         self._device.submit(self._drop_engine).result()
         self._device.close()
-        self._recorder.write({"kind": "closed", "counters": self._counters, "autotune": self._autotune})
+        facts = {"counters": self._counters, "autotune": self._autotune, "memory": self._memory}
+        self._recorder.write({"kind": "closed", **facts})
         self._recorder.close()
 
     # ------------------------------------------------------------ preparation thread
@@ -171,13 +183,14 @@ class Admission:
         return reply
 
     def _drop_engine(self) -> None:
-        """Note counters and kernels, and free the engine, once; a broken engine may fail at all three."""
+        """Note counters, kernels and memory, and free the engine, once; a broken engine may fail at all of it."""
         if self._dropped:
             return
         self._dropped = True
         try:
             self._counters = self._engine.counters()
             self._autotune = autotune.report()  # again, as requests may have tuned what the warm-ups did not
+            self._memory = device_memory()
             self._engine.close()
         except Exception:
             log.exception("the engine could not be closed in order")

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from kit.contract.errors import ContractError
 from kit.contract.request import MAX_BODY_BYTES
 from kit.serve import listener
-from kit.serve.admission import STOPPING, Admission, Job
+from kit.serve.admission import STOPPING, Admission, Job, device_memory
 from kit.serve.body import BODY_SECONDS, Body, ClientGoneError, read_body, until_gone
 from kit.serve.lane import Lane
 from kit.serve.logs import log_to_stderr
@@ -226,6 +226,7 @@ def serve(
         log.info("engine %s loaded in %.1f s", engine_name, load_seconds)
         device.submit(lambda: warm_up(engine, profile.model.name, recorder)).result()
         ready = {"kind": "ready", "describe": engine.describe(), "counters": engine.counters()}
+        ready["memory"] = device_memory()
         recorder.write({**ready, "settings": settings, "load_seconds": load_seconds})
         app = create_app(engine, profile, recorder, device=device)
         socket = listener.bind(host, port)

@@ -337,10 +337,11 @@ class WorkerSide:
         for kind, images in (("text", []), ("image", [PNG_BASE64])):
             request = {"state": "warm-up", "questions": {"ready": {"type": "noul"}}, "images": images}
             self.forwards(request, f"warmup-{kind}", None, kind)
+        self.memory_when_ready = self.memory()
         self.emit(
             compact({
                 "kind": "ready", "describe": self.describe, "counters": self.counters(),
-                "settings": {"threads": 1}, "load_seconds": 0.5,
+                "settings": {"threads": 1}, "load_seconds": 0.5, "memory": self.memory(),
             })
         )  # fmt: skip
 
@@ -398,7 +399,14 @@ class WorkerSide:
         )  # fmt: skip
 
     def close(self) -> None:
-        self.emit(compact({"kind": "closed", "counters": self.counters(), "autotune": self.autotune}))
+        facts = {"counters": self.counters(), "autotune": self.autotune, "memory": self.memory()}
+        self.emit(compact({"kind": "closed", **facts}))
+
+    def memory(self) -> dict[str, int]:
+        """As a device has it, where graphs have pools; a CPU has none of it."""
+        pools = sum(cache["pool_bytes"] for cache in self.counters().values())
+        sizes = {"allocated": 5000, "reserved": 9000 + pools, "pools": pools, "peak_allocated": 7000, "outside": 100}
+        return sizes | {"peak_reserved": 9000 + 2 * pools} if self.policy else {}
 
     def _event(self, line: dict[str, Any], size: int) -> dict[str, Any]:
         if self.policy is None:
@@ -436,6 +444,7 @@ class _EngineWriter:
             "format": "kit-engine/1", "engine": self.engine, "health_before": ready, "health_after": ready,
             "health_after_refused": [ready] * refused, "start_seconds": 1.0, "stopped": "orderly",
             "backend": backend[self.engine], "describe": self.worker.describe, "counters": self.worker.counters(),
+            "memory": {"ready": self.worker.memory_when_ready, "closed": self.worker.memory()},
         }  # fmt: skip
         (self.folder / "engine.json").write_text(json.dumps(facts, indent=2) + "\n")
         (self.folder / "exchanges.jsonl").write_bytes(b"\n".join(self.exchanges) + b"\n")

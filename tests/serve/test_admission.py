@@ -151,6 +151,7 @@ class TestClosing:
         last = worker.lines()[-1]
         assert (last["kind"], last["counters"]) == ("closed", {"text": {"replays": 1}})
         assert last["autotune"]["late"] == []
+        assert last["memory"] == {}
         assert worker.engine.closed
 
 

@@ -60,7 +60,8 @@ class TestLife:
         record = tmp_path / "worker.jsonl"
         with start(tmp_path, record=record):
             ready = next(line for line in lines_of(record) if line.get("kind") == "ready")
-        assert list(ready) == ["kind", "describe", "counters", "settings", "load_seconds"]
+        assert list(ready) == ["kind", "describe", "counters", "memory", "settings", "load_seconds"]
+        assert ready["memory"] == {}  # no CUDA device in this process
         assert ready["counters"] == {"text": {"replays": 2}}  # the two warm-ups
 
     def test_a_stop_lets_the_running_request_finish(self, tmp_path: Path) -> None:
