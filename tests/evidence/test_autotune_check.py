@@ -82,7 +82,7 @@ def problems_of(path: Path, *rules: str) -> list[str]:
 
 
 def test_one_draw_of_all_engines_is_no_problem_and_is_named(sealed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert problems_of(sealed, "autotune", "draws", "roles", "formats", "unreadable") == []
+    assert [text for text in audit_problems(sealed) if LEDGER in text or DRAWS in text or "autotune" in text] == []
     result = audit.judge(str(sealed))
     ledger = json.loads((sealed / LEDGER).read_text())
     assert result["draw"] == {"source": "drawn", "digest": ledger["digest"], "winners": 2}
