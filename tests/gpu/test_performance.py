@@ -17,6 +17,7 @@ if not torch.cuda.is_available():
 from kit.campaign.performance import breakdown, session
 from kit.campaign.performance.cublaslt import LtLibrary, LtProduct
 from kit.campaign.performance.floors import copy_bandwidth
+from kit.campaign.performance.plan import Settings
 from kit.engine import reference
 from kit.engine.baseline import CapturedReference, ReferenceCalls
 from tests.engine.requests import images, text
@@ -68,7 +69,7 @@ def test_kernels_are_seen_inside_a_replay() -> None:
 
 
 def test_a_whole_session(profile: Profile) -> None:
-    settings = session.Settings(
+    settings = Settings(
         budget_s=1000, blocks=5, block_ms=1, lengths=(98, 171), long=300, profiled=(98,), served=(98,), merged=(98,),
         compiled=(98,), compile_seconds=120, stream=(96, 100, 104),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from kit.campaign.performance.statistics import median, pooled, quantile, ratio_
 from kit.contract.answer import softmax
 
 if TYPE_CHECKING:
-    from kit.campaign.performance.session import Measured
+    from kit.campaign.performance.plan import Measured
     from kit.contract.answer import Calibration
 
 FORMAT = "kit-performance-samples/1"

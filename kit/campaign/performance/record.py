@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from kit.campaign.bench import performance_from_records
 from kit.campaign.performance.document import FILE, measured_rows, samples_document
+from kit.campaign.performance.plan import Settings
 from kit.campaign.performance.targets import targets
 from kit.evidence.records import write_json
 
 if TYPE_CHECKING:
-    from kit.campaign.performance.session import Measured
+    from kit.campaign.performance.plan import Measured
     from kit.campaign.stage import Stage
     from kit.profile import Profile
 
@@ -43,7 +44,7 @@ def performance(stage: Stage, *, budget_s: float, blocks: int) -> dict[str, Any]
     from kit.campaign.performance import session
     from kit.checkpoint import locate
 
-    found = session.run(stage.run.profile, session.Settings(budget_s=budget_s, blocks=blocks), started)
+    found = session.run(stage.run.profile, Settings(budget_s=budget_s, blocks=blocks), started)
     samples = samples_document(found, locate(stage.run.profile).calibration)
     write_json(stage.path / FILE, samples)
     return with_measured(document, samples, found)

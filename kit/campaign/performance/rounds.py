@@ -9,15 +9,14 @@ Does not cover: which contenders meet at which workload (`kit.campaign.performan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
+from kit.campaign.performance.plan import Entry
 from kit.campaign.performance.timing import (
     Contender,
     CudaWatch,
-    Series,
     Stopwatch,
     WallWatch,
     measure,
@@ -26,34 +25,10 @@ from kit.campaign.performance.timing import (
 
 if TYPE_CHECKING:
     from kit.engine.base import Prepared
-    from kit.engine.baseline import Logits, ModelForm
+    from kit.engine.baseline import ModelForm
 
 Run = Callable[[], object]
 FLOOR = "gemm-floor"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Samples of one engine at one workload, and what belongs to them.
-
-    number: of the round. anchor: it took part for the sake of the ratios alone, and its own figures stand in an
-    earlier entry. logits: of every question, None where none are compared. cold_ms: the first sight of this
-    shape, captures and all. extra_bytes: device memory a run takes beyond the weights and gives back, None where
-    that cannot be seen; pool_bytes: what its recordings hold.
-    """
-
-    number: int
-    anchor: bool
-    engine: str
-    workload: str
-    way: str
-    tokens: int
-    images: bool
-    series: Series
-    logits: Logits | None
-    cold_ms: float | None
-    extra_bytes: int | None
-    pool_bytes: int
 
 
 class Rounds:

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from kit.checkpoint.tokens import Tokenizer
     from kit.profile import Profile
 
-CORE_LENGTHS = (98, 392, 1024, 171, 2282)  # in the order of importance
-LONG = 8192
-STREAM_LENGTHS = 57
-STREAM_FIRST, STREAM_STEP = 96, 4
 TEXT = (
     "the export stalls after login and the invoice shows an old total so please check what changed in the "
     "report before the customer calls again about the second order"
@@ -120,12 +116,6 @@ def request_workloads() -> Iterator[Workload]:
     yield Workload("image-256x256", image_body([(256, 256)]))
     yield Workload("questions-4", questions_body(4))
     yield Workload("images-4", image_body([(768, 512), (256, 256), (512, 384), (320, 640)]))
-
-
-def stream_lengths() -> list[int]:
-    """57 different prompt lengths, short ones, in an order without a trend."""
-    lengths = [STREAM_FIRST + STREAM_STEP * i for i in range(STREAM_LENGTHS)]
-    return [lengths[(i * 23) % STREAM_LENGTHS] for i in range(STREAM_LENGTHS)]
 
 
 def _body(state: str, questions: Sequence[str], images: Sequence[str] = ()) -> bytes:
