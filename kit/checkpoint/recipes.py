@@ -84,7 +84,7 @@ RECIPES |= {
     name: Recipe(
         static=HERE / name.replace("-", "_"),
         first_gain=0.35,
-        later_gain=0.01,
+        later_gain=0.003,
         gate_std=0.5,
         embed_std=1.0,
         quiet_std=0.0003,
