@@ -95,6 +95,7 @@ class Protocol:
     sha256: str = ""  # of the folder's SHA256SUMS; "" = any folder whose sums hold
     frozen: bool = True  # judge against the folder's frozen answers, where it has any
     answers: str = "reference.json"  # the file they are in: each checkpoint has its own
+    pins: str = ""  # JSON file that says what a protocol published elsewhere must be
 
 
 @dataclass(frozen=True)

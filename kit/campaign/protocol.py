@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+from kit.campaign.published import check_published
 from kit.contract import strict_json
 from kit.contract.errors import ContractError
 from kit.contract.prompt import Question
 from kit.contract.request import compile_questions
 from kit.evidence.records import write_atomic
+from kit.profile import from_root
 
 if TYPE_CHECKING:
     from kit.profile import Profile
@@ -89,9 +91,12 @@ def load_protocol(path: str | Path, sha256: str = "", answers: str = REFERENCE) 
 
 
 def protocol_of(profile: Profile) -> Protocol:
-    """The protocol a profile names, with its checksum and its answers. Raises ProtocolError."""
+    """The protocol a profile names, held to its checksum and pins. Raises ProtocolError or PinsError."""
     wanted = profile.protocol
-    return load_protocol(profile.protocol_path(), wanted.sha256, wanted.answers)
+    protocol = load_protocol(profile.protocol_path(), wanted.sha256, wanted.answers)
+    if wanted.pins:
+        check_published(protocol, from_root(wanted.pins))
+    return protocol
 
 
 def freeze(path: str | Path, responses: Mapping[str, Mapping[str, Any]], answers: str = REFERENCE) -> str:

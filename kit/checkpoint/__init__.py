@@ -118,7 +118,7 @@ def find_tokenizer(profile: Profile) -> Tokenizer | None:
         return load_tokenizer(from_root(checkpoint.base))
     if checkpoint.kind == "export":
         return load_tokenizer(from_root(checkpoint.base) / "base")
-    path = hub.find_file(profile, hub.pins_of(profile), "tokenizer.json")
+    path = hub.find_file(hub.pins_of(profile), "tokenizer.json")
     return load_tokenizer(path.parent) if path else None
 
 
@@ -238,7 +238,7 @@ def verify(profile: Profile) -> dict[str, Any]:
     files = _files(base, adapter, pins.digest(), _hub_source(profile.checkpoint))
     problems = problems_of(files, pins)
     if not problems:
-        hub.write_note(profile, pins, base, adapter)
+        hub.write_note(pins, base, adapter)
     return _report(profile, files, problems)
 
 
@@ -251,14 +251,14 @@ def fetch(profile: Profile) -> dict[str, Any]:
     if profile.checkpoint.kind != "hub":
         return verify(profile)
     pins = hub.pins_of(profile)
-    base, adapter = hub.download(profile, pins)
+    base, adapter = hub.download(pins)
     wrong = [
         name
         for name, sha in pins.hashes().items()
         if sha256_file((base if name.startswith("base/") else adapter) / name.partition("/")[2]) != sha
     ]
     if wrong:
-        hub.drop(profile, pins, wrong)
+        hub.drop(pins, wrong)
         raise CheckpointError(
             f"{len(wrong)} downloaded files did not have their pinned SHA-256 and were removed: "
             f"{', '.join(wrong[:8])}; run the command again"

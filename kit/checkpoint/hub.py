@@ -42,14 +42,14 @@ def pins_of(profile: Profile) -> Pins:
     return pins
 
 
-def home(profile: Profile, pins: Pins) -> Path:
-    """The folder in the kit's cache that a download goes to."""
-    return cache_root() / "checkpoints" / f"{profile.name}-{pins.digest()[:12]}"
+def home(pins: Pins) -> Path:
+    """The folder in the kit's cache that a download goes to: one for all profiles with the same pins."""
+    return cache_root() / "checkpoints" / f"{pins.base.repository.rpartition('/')[2]}-{pins.digest()[:12]}"
 
 
-def find_file(profile: Profile, pins: Pins, name: str) -> Path | None:
+def find_file(pins: Pins, name: str) -> Path | None:
     """One small base file (such as `tokenizer.json`) if it is on disk with its pinned bytes, else None."""
-    for place in (home(profile, pins) / "base", _snapshot(pins.base)):
+    for place in (home(pins) / "base", _snapshot(pins.base)):
         if place is not None and (place / name).is_file():
             safe_file(place / name, (place, *blob_folders(place)))
             if sha256_file(place / name) == pins.base.sha256[name]:
@@ -65,7 +65,7 @@ def find(profile: Profile, pins: Pins) -> tuple[Path, Path]:
     """
     folders = []
     for part, folder in (("base", pins.base), ("adapter", pins.adapter)):
-        place = home(profile, pins) / part
+        place = home(pins) / part
         if not place.is_dir():
             place = _snapshot(folder) or place
         for name in folder.sha256:
@@ -88,13 +88,13 @@ def _snapshot(pins: FolderPins) -> Path | None:
     return None
 
 
-def download(profile: Profile, pins: Pins) -> tuple[Path, Path]:
+def download(pins: Pins) -> tuple[Path, Path]:
     """Fetch both repositories at their pinned commits, the pinned files and nothing else.
 
     Call it again after an interruption: finished files are kept and a partial one continues. Needs network.
     Raises CheckpointError with the hub's reason.
     """
-    place = home(profile, pins)
+    place = home(pins)
     for part, folder in (("base", pins.base), ("adapter", pins.adapter)):
         (place / part).mkdir(parents=True, exist_ok=True)
         try:
@@ -113,36 +113,36 @@ def download(profile: Profile, pins: Pins) -> tuple[Path, Path]:
     return place / "base", place / "adapter"
 
 
-def drop(profile: Profile, pins: Pins, names: list[str]) -> None:
+def drop(pins: Pins, names: list[str]) -> None:
     """Remove downloaded files whose bytes were wrong, so that the next fetch loads them again.
 
     names: `base/NAME` or `adapter/NAME`. Files outside the kit's own download are left alone.
     """
     for name in names:
-        path = home(profile, pins) / name
+        path = home(pins) / name
         path.unlink(missing_ok=True)
         notes = path.parent / ".cache" / "huggingface" / "download"
         (notes / f"{path.name}.metadata").unlink(missing_ok=True)  # says the file is complete
     if names:
-        note_path(profile, pins).unlink(missing_ok=True)
+        note_path(pins).unlink(missing_ok=True)
 
 
-def note_path(profile: Profile, pins: Pins) -> Path:
+def note_path(pins: Pins) -> Path:
     """Beside the download: which bytes `kit checkpoint verify` found right on this machine."""
-    folder = home(profile, pins)
+    folder = home(pins)
     return folder.with_name(folder.name + ".verified.json")
 
 
-def write_note(profile: Profile, pins: Pins, base: Path, adapter: Path) -> None:
+def write_note(pins: Pins, base: Path, adapter: Path) -> None:
     """Remember size and modification time of every verified file."""
-    path = note_path(profile, pins)
+    path = note_path(pins)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {"format": NOTE_FORMAT, "digest": pins.digest(), "files": _stamps(pins, base, adapter)})
 
 
 def check_note(profile: Profile, pins: Pins, base: Path, adapter: Path) -> None:
     """Refuse files that were never verified here or that changed since. Cheap: no byte is read."""
-    path = note_path(profile, pins)
+    path = note_path(pins)
     todo = f"python -m kit checkpoint params/{profile.name}.toml verify"
     try:
         note = json.loads(path.read_text(encoding="utf-8"))

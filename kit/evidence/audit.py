@@ -675,6 +675,31 @@ def check_protocol(bundle: Bundle) -> None:
         bundle.fail(bundle.answers, "is missing, and the profile names it as the answers to judge against")
 
 
+def check_published(bundle: Bundle) -> None:
+    """A protocol that was published elsewhere is the one that the packed sources pin."""
+    name = bundle.profile["protocol"].get("pins", "")
+    if not name:
+        return
+    if name not in bundle.sources():
+        bundle.leave("protocol against %s (it is not in the packed sources)" % name)
+        return
+    pins, frozen = parse_json(bundle.sources()[name], name), bundle.frozen() or {}
+    bundle.expect("protocol/corpus.jsonl", sha256(bundle.read("protocol/corpus.jsonl")), pins["corpus_sha256"])
+    for request, pinned in pins["answers"].items():
+        where = "%s %s" % (bundle.answers, request)
+        if request not in frozen:
+            bundle.fail(where, "is missing")
+            continue
+        bundle.expect("%s input_tokens" % where, frozen[request]["usage"]["input_tokens"], pinned["input_tokens"])
+        if pinned["sha256"] is None:
+            bundle.leave("published answers to %s (only their token total is pinned)" % request)
+            continue
+        answers = frozen[request]["answers"]
+        figures = {q: {c: float(p) for c, p in a["probabilities"].items()} for q, a in answers.items()}
+        text = json.dumps(figures, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        bundle.expect("%s answers" % where, sha256(text.encode()), pinned["sha256"])
+
+
 def check_settings(bundle: Bundle) -> None:
     """Threads and precision were what the profile and an exact comparison want, in every process."""
     places = {"environment.json": bundle.json("environment.json")["settings"]}
@@ -2547,7 +2572,7 @@ def check_headline(bundle: Bundle) -> None:
 
 CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_verdict, check_sums, check_roles, check_formats, check_crate,
-    check_identity, check_profile_toml, check_protocol, check_settings, check_packages, check_device, check_autotune,
+    check_identity, check_profile_toml, check_protocol, check_published, check_settings, check_packages, check_device, check_autotune,
     check_checkpoint,
     check_weights,
     check_signal,

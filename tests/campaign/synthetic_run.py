@@ -241,6 +241,7 @@ def profile_toml(
     policy: str = "lru",
     remote_url: str = "",
     device: str = "cpu",
+    pins: str = "",
 ) -> str:
     return f"""# A made-up profile for tests.
 format = "kit-profile/1"
@@ -263,6 +264,7 @@ device = "{device}"
 
 [protocol]
 path = "protocol"
+pins = "{pins}"
 
 [graph]
 policy = "{policy}"
@@ -496,6 +498,7 @@ def write_run(
     used_temperature: UsedTemperature | None = None,
     requests: Sequence[dict[str, Any]] = REQUESTS,
     device: str = "cpu",
+    pins: str = "",
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
@@ -505,7 +508,8 @@ def write_run(
     path.mkdir(parents=True)
     (path / "profile.toml").write_text(
         profile_toml(
-            engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device
+            engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device,
+            pins=pins,
         )
     )
     profile = load_profile(path / "profile.toml")

@@ -17,13 +17,19 @@ from kit.campaign import device, tune
 from kit.campaign.bench import performance_from_records
 from kit.campaign.counters import compute_counters
 from kit.campaign.drift import compute_drift
+from kit.campaign.performance.document import FILE as SAMPLES
+from kit.campaign.performance.document import samples_document
+from kit.campaign.performance.record import measures_device, with_measured
 from kit.campaign.verdict import compute_verdict
+from kit.contract.answer import Calibration
 from kit.evidence import crate, manifest, package, provenance
 from kit.evidence.privacy import Identity
 from kit.evidence.records import sha256_bytes, write_json
-from kit.profile import PROJECT_ROOT, Profile
+from kit.profile import PROJECT_ROOT, Profile, load_profile
 from tests.campaign.fake_nvml import FakeNvml
-from tests.campaign.synthetic_run import autotune_ledger, compact, write_run
+from tests.campaign.performance.synthetic_session import measured
+from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE, autotune_ledger, compact, write_run
+from tests.campaign.test_published import pins_of
 
 NOBODY = Identity({"/home/nobody-here": "~", "/home/nobody-here/project": "."}, "nobody-here", "no-such-host")
 SETTINGS = {
@@ -186,7 +192,13 @@ def judge(run: Path) -> None:
     """Everything computed from the records, in the order of the stages."""
     write_json(run / "counters.json", compute_counters(run))
     write_json(run / "drift.json", compute_drift(run))
-    write_json(run / "performance.json", performance_from_records(run))
+    performance = performance_from_records(run)
+    if measures_device(load_profile(run / "profile.toml")):
+        found = measured()
+        samples = samples_document(found, Calibration(TEMPERATURE, MM_TEMPERATURE, None))
+        write_json(run / SAMPLES, samples)
+        performance = with_measured(performance, samples, found)
+    write_json(run / "performance.json", performance)
     write_json(run / "verdict.json", compute_verdict(run))
 
 
@@ -195,6 +207,8 @@ def make_bundle(folder: Path, **options: Any) -> Path:
     run, root = folder / "made-up-run", folder / "project"
     profile = write_run(run, **options)
     write_project(root, profile)
+    if profile.protocol.pins:
+        write_json(root / profile.protocol.pins, pins_of(run / "protocol"))
     complete(run, root, profile)
     package.seal(run, root, NOBODY)
     return run
