@@ -119,13 +119,13 @@ def poisoned(tensor: Tensor) -> Iterator[None]:
     import torch
 
     first = (0,) * tensor.dim()
-    with torch.no_grad():
+    with torch.inference_mode():  # weights may be inference tensors
         kept = tensor[first].clone()
         tensor[first] = math.nan
     try:
         yield
     finally:
-        with torch.no_grad():
+        with torch.inference_mode():
             tensor[first] = kept
 
 
