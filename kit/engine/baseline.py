@@ -61,7 +61,7 @@ class NativeForm:
 
     @property
     def pool_bytes(self) -> int:
-        return sum(cache["bytes"] + cache["pool_bytes"] for cache in self.engine.counters().values())
+        return sum(cache["bytes"] for cache in self.engine.counters().values())  # its shared part is in it
 
     def run(self, prepared: Prepared) -> Logits:
         return tuple(result.logits for result in self.engine.decide(prepared).questions)
