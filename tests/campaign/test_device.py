@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -151,3 +153,43 @@ def test_a_process_tree_holds_grandchildren(child: subprocess.Popen[bytes]) -> N
     assert child.pid in tree
     assert tree < process_tree(os.getpid())
     assert os.getppid() not in process_tree(os.getpid())
+
+
+class StandIn:
+    """A stage as far as device.json needs one."""
+
+    def __init__(self, kind: str) -> None:
+        self.run = SimpleNamespace(profile=SimpleNamespace(runtime=SimpleNamespace(device=kind)))
+        self.document: dict[str, Any] = {}
+
+    def configure(self) -> None:
+        pass
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        assert name == "device.json"
+        return self.document
+
+
+class TestDocument:
+    def test_a_cpu_is_named_and_not_asked(self) -> None:
+        stage: Any = StandIn("cpu")
+        stage.document = device.record_before(stage)
+        assert stage.document == device.record_after(stage) == {"format": "kit-device/1", "kind": "cpu"}
+        assert device.had_to_itself(stage.document) == "cpu: not asked"
+        assert device.problems_at_start(stage.document) == []
+        assert device.summary(stage.document) == {"device": "cpu"}
+
+    def test_a_gpu_is_looked_at_twice_and_judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        moments = iter([seen(), seen(pids=[OWN, STRANGER])])
+        monkeypatch.setattr(device, "snapshot", lambda: next(moments))
+        stage: Any = StandIn("cuda")
+        stage.document = device.record_before(stage)
+        assert device.problems_at_start(stage.document) == []
+        after = device.record_after(stage)
+        assert after["before"] == stage.document["before"]
+        assert device.had_to_itself(after) == "no"
+        assert device.summary(after)["after processes"] == {"own": 1, "run": 0, "others": 1}
+
+    def test_a_crowded_device_shows_before_anything_runs(self) -> None:
+        document = {"format": "kit-device/1", "kind": "cuda", "before": seen(used=9 << 30)}
+        assert device.problems_at_start(document) == ["9.0 GiB of device memory are taken that this run did not take"]
