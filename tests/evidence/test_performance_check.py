@@ -1,0 +1,114 @@
+"""What the auditor makes of measured speed: rows, intervals, drift and targets follow from the samples, or fail."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.test_tampering import audit_problems
+
+Edit = Callable[[dict[str, Any]], object]
+SAMPLES = "records/performance_samples.json"
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bundle(tmp_path_factory.mktemp("sealed"), device="cuda")
+
+
+@pytest.fixture
+def tamper(sealed: Path, tmp_path: Path) -> Tamper:
+    return Tamper(shutil.copytree(sealed, tmp_path / "bundle"))
+
+
+def problems(path: Path) -> list[str]:
+    return [problem for problem in audit_problems(path) if problem.startswith(("performance: ", "roles: ", "unreadable: "))]
+
+
+def test_honest_figures_are_no_problem(sealed: Path) -> None:
+    assert problems(sealed) == []
+
+
+def graph(document: dict[str, Any]) -> dict[str, Any]:
+    """The row, or the entry, of the graph engine at 98 tokens."""
+    rows = document.get("rows") or document["entries"]
+    wanted = ("graph", "text", 98)
+    return next(row for row in rows if (row["engine"], row["workload"], row["tokens"]) == wanted)
+
+
+def merged(document: dict[str, Any]) -> dict[str, Any]:
+    return next(row for row in document.get("rows") or document["entries"] if row["engine"] == "merged")
+
+
+DOCUMENT: list[tuple[str, Edit, str]] = [
+    ("a faster median", lambda d: graph(d).update(median_ms=1.0), "graph/text/call/98/None median_ms: is 1.0, recomputed"),
+    ("another p95", lambda d: graph(d).update(p95_ms=1.0), "p95_ms: is 1.0"),
+    ("a narrower interval", lambda d: graph(d)["ratios"]["reference"].update(high=0.1), "high to reference: is 0.1"),
+    ("a ratio more", lambda d: graph(d)["ratios"].update(merged={"ratio": 0.1}), "ratio to merged: is 0.1"),
+    ("less memory", lambda d: graph(d).update(peak_gib=50.0), "peak_gib: is 50.0"),
+    ("fewer samples", lambda d: graph(d).update(samples=3), "samples: is 3"),
+    ("a baseline without drift", lambda d: merged(d).update(drift=None), "merged/text/call/98/None drift: is null"),
+    ("a baseline passed off as a candidate", lambda d: merged(d).update({"class": "candidate"}), 'class: is "candidate"'),
+    ("a row dropped", lambda d: d["rows"].remove(graph(d)), "graph/text/call/98/None: has no row"),
+    ("a row invented", lambda d: d["rows"].append(graph(d) | {"tokens": 5}), "is no measurement of this run"),
+    ("an unknown engine", lambda d: d["rows"].append(graph(d) | {"engine": "quick"}), "is no measurement of this run"),
+    ("a target turned", lambda d: d["measured"]["targets"][0].update(outcome="missed"), "performance.json targets"),
+    ("a target's value", lambda d: d["measured"]["targets"][0].update(value=0.1), "98 tokens: is 0.1, recomputed"),
+    ("a phase dropped", lambda d: d["measured"]["not_measured"].clear(), "stream was neither measured nor listed"),
+    ("a phase without reason", lambda d: d["measured"]["not_measured"][0].update(reason=""), "stream was neither measured"),
+    ("the record's latencies", lambda d: d["rows"][-1].update(median_ms=0.5), "median_ms: is 0.5"),
+    ("a quicker start", lambda d: d["start_seconds"].update(graph=0.1), "start_seconds graph: is 0.1"),
+    ("a quicker first answer", lambda d: d["first_answer_seconds"].update(eager=0.1), "first_answer_seconds native: is 0.1"),
+    ("no measured part", lambda d: d.pop("measured"), "not completed: KeyError: 'measured'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "message"), [pytest.param(e, m, id=n.replace(" ", "-")) for n, e, m in DOCUMENT])
+def test_an_edited_figure_is_found(tamper: Tamper, edit: Edit, message: str) -> None:
+    tamper.json("performance.json", edit)
+    tamper.reseal()
+    assert any(message in problem for problem in problems(tamper.path)), problems(tamper.path)[:10]
+
+
+ENTRIES: list[tuple[str, Edit, str]] = [
+    ("samples that are faster", lambda d: graph(d).update(wall_ms=[[1.0, 1.0]] * 6), "median_ms: is"),
+    ("an engine nobody knows", lambda d: graph(d).update(engine="quick"), '"quick": is no engine that is measured'),
+    ("too few blocks", lambda d: graph(d).update(wall_ms=[[1.0]] * 4), "holds no 5 or more equal blocks"),
+    ("unequal blocks", lambda d: graph(d)["wall_ms"][0].pop(), "holds no 5 or more equal blocks"),
+    ("a time that is nothing", lambda d: graph(d)["wall_ms"][0].__setitem__(0, 0.0), "holds no 5 or more equal blocks"),
+    ("logits taken away", lambda d: merged(d).update(logits=None), "merged/text/call/98: has no drift beside its speed"),
+    ("logits of the reference", lambda d: merged(d).update(logits=graph(d)["logits"]), "drift: is"),
+    ("other temperatures", lambda d: d["temperatures"].update(text=9.0), "temperatures: found"),
+    ("lighter weights", lambda d: d.update(weight_bytes=1), "peak_gib: is"),
+    ("an entry twice", lambda d: d["entries"].append(graph(d)), "is there more than once"),
+    ("a text row dropped", lambda d: d["entries"].remove(graph(d)), "graph/text/98: is missing and not listed as left out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "message"), [pytest.param(e, m, id=n.replace(" ", "-")) for n, e, m in ENTRIES])
+def test_edited_samples_are_found(tamper: Tamper, edit: Edit, message: str) -> None:
+    tamper.json(SAMPLES, edit)
+    tamper.reseal()
+    assert any(message in problem for problem in problems(tamper.path)), problems(tamper.path)[:10]
+
+
+def test_samples_must_be_there(tamper: Tamper) -> None:
+    (tamper.path / SAMPLES).unlink()
+    tamper.reseal()
+    assert f"roles: {SAMPLES}: is missing" in problems(tamper.path)
+
+
+def test_a_cpu_profile_has_no_measured_part(tmp_path: Path) -> None:
+    bundle = make_bundle(tmp_path)
+    tamper = Tamper(bundle)
+    tamper.json("performance.json", lambda d: d.update(measured={"targets": []}))
+    (bundle / SAMPLES).write_text('{"format": "kit-performance-samples/1"}')
+    tamper.reseal()
+    found = problems(bundle)
+    assert any("performance.json measured: found" in problem for problem in found)
+    assert f"roles: {SAMPLES}: has no role in a bundle of this profile" in found
