@@ -1955,6 +1955,19 @@ def check_counters(bundle: Bundle) -> None:
             wanted = {"reported": made.reported.get(moment), "predicted": made.totals[moment]}
             bundle.expect("counters.json graph %s" % moment, told.get(moment), wanted)
         bundle.expect("counters.json graph mismatches", told.get("mismatches"), {name: [] for name in CACHES})
+        bundle.expect("counters.json graph phases", told.get("phases"), graph_phases(bundle))
+
+
+def graph_phases(bundle: Bundle) -> List[Json]:
+    """What the caches did in each phase of the campaign, from the trace lines."""
+    places = {line["sequence"]: (line["phase"], line["pass"]) for line in bundle.exchanges("graph")}
+    found: Dict[Key, Json] = OrderedDict()
+    for line in bundle.worker("graph"):
+        if line["kind"] in ("question", "vision"):
+            place = ("warm-up", 0) if line["sequence"] is None else places.get(line["sequence"], ("unknown", 0))
+            actions = found.setdefault(place, {"phase": place[0], "pass": place[1]})
+            actions[line["action"]] = actions.get(line["action"], 0) + 1
+    return list(found.values())
 
 
 # ---------------------------------------------------------------- operators and drills
