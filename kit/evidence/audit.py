@@ -2324,10 +2324,10 @@ def targets(rows: Dict[Key, Json], weight_bytes: int) -> List[Tuple[str, Any, st
         slow = ratio(tokens, "reference")
         found.append(("reference / graph, %d tokens" % tokens, bound, 1 / slow if slow else None, True))
     found.append(
-        ("graph, vision of one 768x512 image, ms", VISION_TARGET_MS, vision["median_ms"] if vision else None, False)
+        ("graph: vision 768x512, ms", VISION_TARGET_MS, vision["median_ms"] if vision else None, False)
     )
     above = max(peaks) - weight_bytes / GIB if peaks else None
-    found.append(("graph, peak memory above the weights, GiB", PEAK_TARGET_GIB, above, False))
+    found.append(("graph: GiB above the weights", PEAK_TARGET_GIB, above, False))
     outcomes = []
     for name, bound, value, least in found:
         reached = value is not None and (value >= bound if least else value <= bound)

@@ -65,12 +65,12 @@ def _ratio(rows: Sequence[Row], tokens: int, base: str) -> float | None:
 
 def _vision(rows: Sequence[Row]) -> Target:
     row = _find(rows, "graph", "vision-768x512")
-    return Target("graph, vision of one 768x512 image, ms", VISION_MS, row["median_ms"] if row else None)
+    return Target("graph: vision 768x512, ms", VISION_MS, row["median_ms"] if row else None)
 
 
 def _peak(rows: Sequence[Row], weights_gib: float) -> Target:
     peaks = [row["peak_gib"] for row in rows if row["engine"] == "graph" and row.get("peak_gib") is not None]
-    return Target("graph, peak memory above the weights, GiB", PEAK_GIB, max(peaks) - weights_gib if peaks else None)
+    return Target("graph: GiB above the weights", PEAK_GIB, max(peaks) - weights_gib if peaks else None)
 
 
 def _find(rows: Sequence[Row], engine: str, workload: str, tokens: int | None = None) -> Row | None:
