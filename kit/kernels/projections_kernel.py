@@ -1,11 +1,12 @@
-"""Triton: what follows the matrix products of a group of adapted projections, in one launch.
+"""Triton: an adapter's two FP32 products for a group of projections, in cuBLAS's order of sums.
 
-Covers: `combine`, out += (low up^T) * scale for up to four projections at once, each element rounded where
-PEFT rounds it: an FMA chain over the rank in k order (cuBLAS's order for most shapes, but see
-`kit.kernels.fused_projections`, which checks), an FP32 multiply, an FP32 add, one rounding to the output's
-dtype. A member may bring its FP32 delta ready made instead. Kernels are built without contraction, or the
-multiply and the add would become one.
-Does not cover: other ranks than 16, the products into the rank, or the choice between the two forms.
+Covers: `shrink`, x [T, K] times up to four matrices [16, K], which widens x as it reads it; and `combine`,
+out += (low up^T) * scale for up to four projections, each element rounded where PEFT rounds it: the product, an
+FP32 multiply, an FP32 add, one rounding to the dtype of out. cuBLAS cuts a product's inner dimension into parts,
+each a chain of fused multiply-adds, and adds the parts; both kernels can follow any of its ways that were met
+(`Order`), the launches are fixed, and no result depends on a tile's size.
+Does not cover: which way cuBLAS takes at a shape (`kit.kernels.fused_projections` finds out and checks), ranks
+other than 16, or K that is not a multiple of eight.
 """
 
 from __future__ import annotations
@@ -20,25 +21,42 @@ from torch import Tensor
 
 RANK = 16
 MEMBERS = 4  # projections a launch can take: the largest group is qkv, z, b and a
+RUN = 8  # cuBLAS hands out the inner dimension in runs of eight
+
+
+class Order(NamedTuple):
+    """How a long inner dimension K is summed. Every part is one chain of multiply-adds in k order.
+
+    parts: how many. interleaved: part p takes every parts-th run of eight from run p on; else parts are
+    contiguous, of equal length rounded up to whole runs. paired: partial sums p and p + parts / 2 are added
+    first, then the last part, on its own, takes up the pairs in order; else partial sums are added in order.
+    """
+
+    parts: int
+    interleaved: bool = False
+    paired: bool = False
+
+    def __str__(self) -> str:
+        kind = "interleaved" if self.interleaved else "contiguous"
+        return f"{self.parts} {kind} parts{', paired' if self.paired else ''}"
 
 
 class Member(NamedTuple):
-    """One projection's share of a launch: out [T, N] is updated in place.
+    """One projection's share of a launch of `combine`: out [T, N] is updated in place.
 
-    low: [T, 16] FP32, to be multiplied by up [N, 16] FP32; without up, low is the delta itself, [T, N] FP32.
+    low: [T, 16] FP32, to be multiplied by up [N, 16] FP32 in so many contiguous parts (1, 2 or 4), added in
+    order. Without up, low is the product itself, [T, N] FP32.
     """
 
     out: Tensor
     low: Tensor
     up: Tensor | None
     scale: float
+    parts: int = 1
 
 
 class Tile(NamedTuple):
-    """Rows (tokens) and columns a program holds at once, how many times it goes on to the next rows, warps.
-
-    The order of sums does not depend on it.
-    """
+    """Rows (tokens) and columns a program holds at once, how often it goes on to the next rows, warps."""
 
     rows: int
     columns: int
@@ -47,112 +65,206 @@ class Tile(NamedTuple):
 
 
 def tile_for(tokens: int) -> Tile:
-    """Few tokens need many programs; many tokens should not reload `up` for every 32 of them."""
+    """For `combine`: few tokens need many programs; many tokens should not reload `up` for every few of them."""
     if tokens <= 16:
-        return Tile(8, 128, 1, 4)
-    return Tile(16, 128, 1, 4) if tokens <= 256 else Tile(32, 128, 1 if tokens <= 1024 else 4, 4)
+        return Tile(16, 64, 1, 4)
+    return Tile(32, 64, 1, 4) if tokens <= 256 else Tile(64, 128, 1 if tokens <= 1024 else 2, 8)
+
+
+def shrink(x: Tensor, downs: Sequence[Tensor], order: Order, rows: int | None = None) -> Tensor:
+    """x [T, K], downs [16, K] FP32 -> [len(downs), T, 16] FP32; `rows` of x a program."""
+    tokens, inner = x.shape
+    members = len(downs)
+    runs = triton.cdiv(inner, RUN)
+    length = triton.cdiv(runs, order.parts)  # runs a part
+    rows = rows or (32 if tokens <= 32 else 64)
+    partial = x.new_empty(order.parts, members, tokens, RANK, dtype=torch.float32)
+    _shrink[(triton.cdiv(tokens, rows), order.parts)](
+        x,
+        *downs,
+        *(downs[0] for _ in range(MEMBERS - members)),
+        partial,
+        tokens,
+        inner,
+        1 if order.interleaved else length,
+        order.parts if order.interleaved else 1,
+        length,
+        members,
+        COUNT=triton.next_power_of_2(members),
+        ROWS=rows,
+        DEPTH=32,
+        num_warps=4,
+        num_stages=3,
+        enable_fp_fusion=False,
+    )
+    if order.parts == 1:
+        return partial[0]
+    low = partial.new_empty(partial.shape[1:])
+    block = 128
+    _add_parts[(triton.cdiv(low.numel(), block),)](
+        partial, low, low.numel(), order.parts, PAIRED=order.paired, BLOCK=block, num_warps=4
+    )
+    return low
 
 
 def combine(members: Sequence[Member], tile: Tile | None = None) -> None:
     """Update every member's `out`. All share the tokens; at most four; tensors are contiguous."""
     tokens = members[0].out.shape[0]
     rows, columns, turns, warps = tile or tile_for(tokens)
-    first = members[0]
-    padded = (*members, *(first for _ in range(MEMBERS - len(members))))
-    tiles = [triton.cdiv(member.out.shape[1], columns) for member in members]
+    padded = (*members, *(members[0] for _ in range(MEMBERS - len(members))))
     arguments: list[Any] = []
-    for member in padded:
-        up = member.low if member.up is None else member.up
-        arguments += [member.out, member.low, up, member.out.shape[1], member.scale, int(member.up is None)]
+    for out, low, up, scale, parts in padded:
+        given = up is None
+        arguments += [out, low, low if given else up, out.shape[1], scale, 0 if given else parts]
+    tiles = [triton.cdiv(member.out.shape[1], columns) for member in members]
     ends = [sum(tiles[: i + 1]) for i in range(len(tiles))] + [0] * (MEMBERS - len(members))
     _combine[(sum(tiles), triton.cdiv(tokens, rows * turns))](
         *arguments,
         *ends[: MEMBERS - 1],
         tokens,
         COUNT=len(members),
-        CHAINS=any(member.up is not None for member in members),
+        PARTED=any(member.up is not None and member.parts > 1 for member in members),
         GIVEN=any(member.up is None for member in members),
         ROWS=rows,
         COLUMNS=columns,
         TURNS=turns,
         num_warps=warps,
+        num_stages=1,
         enable_fp_fusion=False,
     )
 
 
-def chained(low: Tensor, up: Tensor) -> Tensor:
-    """The chain alone: low [T, 16], up [N, 16] -> [T, N] FP32, unrounded. Adding to -0.0 leaves every value as it is."""
+def expand(low: Tensor, up: Tensor, parts: int = 1) -> Tensor:
+    """The product alone: low [T, 16], up [N, 16] -> [T, N] FP32. Adding it to -0.0 leaves every value as it is."""
     out = torch.full((low.shape[0], up.shape[0]), -0.0, device=low.device)
-    combine([Member(out, low, up, 1.0)])
+    combine([Member(out, low, up, 1.0, parts)])
     return out
 
 
-@triton.jit
-def _halves(x, ROWS: tl.constexpr, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]
-    return tl.split(tl.reshape(x, (ROWS, WIDTH // 2, 2)))
+@triton.jit(do_not_specialize=["tokens", "first", "stride", "length", "members"])
+def _shrink(  # type: ignore[no-untyped-def]
+    x, down0, down1, down2, down3, partial, tokens, inner, first, stride, length, members,
+    COUNT: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """Partial sums [parts, members, T, 16]. Programs along axis 0 are rows of x, along 1 parts of K.
+
+    A part starts `first` runs after the one before; its next run is `stride` runs on. The rows of all
+    matrices stand side by side, so that x is read once for all of them. The dot is a chain of multiply-adds
+    in k order: "ieee" forbids tensor cores, and what lies outside K or the part adds 0 * 0.
+    """
+    part = tl.program_id(1)
+    t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    n = tl.arange(0, 16 * COUNT)
+    run = tl.arange(0, DEPTH)
+    k = part * first * 8 + (run // 8) * (stride * 8) + run % 8
+    end = inner
+    if stride == 1:
+        end = tl.minimum(inner, part * first * 8 + length * 8)
+    down = down0 + (n % 16) * inner
+    if COUNT > 1:
+        down = tl.where(n // 16 == 1, down1 + (n % 16) * inner, down)
+    if COUNT > 2:
+        down = tl.where(n // 16 == 2, down2 + (n % 16) * inner, down)
+        down = tl.where(n // 16 == 3, down3 + (n % 16) * inner, down)
+    row = x + t.to(tl.int64)[:, None] * inner
+    total = tl.full((ROWS, 16 * COUNT), 0.0, tl.float32)
+    for _ in range(0, length, DEPTH // 8):
+        known = k < end
+        a = tl.load(row + k[None, :], mask=known[None, :] & (t < tokens)[:, None], other=0.0)
+        b = tl.load(down[None, :] + k[:, None], mask=known[:, None], other=0.0)
+        total = tl.dot(a.to(tl.float32), b, total, input_precision="ieee")
+        k += stride * DEPTH
+    member = (n // 16)[None, :]
+    at = ((part * members + member).to(tl.int64) * tokens + t[:, None]) * 16 + (n % 16)[None, :]
+    tl.store(partial + at, total, mask=(t < tokens)[:, None] & (member < members))
+
+
+@triton.jit(do_not_specialize=["elements", "parts"])
+def _add_parts(  # type: ignore[no-untyped-def]
+    partial, low, elements, parts, PAIRED: tl.constexpr, BLOCK: tl.constexpr
+):
+    """low = the parts [parts, elements], added in their order. Loads are issued in batches, ahead of the sums.
+
+    What is missing in the last batch is -0.0, which changes no sum.
+    """
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < elements
+    if PAIRED:
+        half = parts // 2
+        total = tl.load(partial + (parts - 1).to(tl.int64) * elements + i, mask=inside, other=0.0)
+        for start in range(0, half, 8):
+            for j in tl.static_range(8):
+                p = start + j
+                a = tl.load(partial + p.to(tl.int64) * elements + i, mask=inside & (p < half), other=-0.0)
+                q = p + half
+                b = tl.load(
+                    partial + q.to(tl.int64) * elements + i, mask=inside & (q < parts - 1), other=-0.0
+                )
+                total += a + b
+    else:
+        total = tl.load(partial + i, mask=inside, other=0.0)
+        for start in range(1, parts, 32):
+            for j in tl.static_range(32):
+                p = start + j
+                total += tl.load(
+                    partial + p.to(tl.int64) * elements + i, mask=inside & (p < parts), other=-0.0
+                )
+    tl.store(low + i, total, mask=inside)
 
 
 @triton.jit
-def _columns(x, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """x [ROWS, 16] -> its sixteen columns, in order. Names are the column's number in binary, last bit first."""
-    x0, x1 = _halves(x, ROWS, 16)
-    x00, x01 = _halves(x0, ROWS, 8)
-    x10, x11 = _halves(x1, ROWS, 8)
-    x000, x001 = _halves(x00, ROWS, 4)
-    x010, x011 = _halves(x01, ROWS, 4)
-    x100, x101 = _halves(x10, ROWS, 4)
-    x110, x111 = _halves(x11, ROWS, 4)
-    c0, c8 = tl.split(x000)
-    c4, c12 = tl.split(x001)
-    c2, c10 = tl.split(x010)
-    c6, c14 = tl.split(x011)
-    c1, c9 = tl.split(x100)
-    c5, c13 = tl.split(x101)
-    c3, c11 = tl.split(x110)
-    c7, c15 = tl.split(x111)
-    return (c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15)
+def _product(low, up, t, n, tokens, width, known):  # type: ignore[no-untyped-def]
+    """Rows t of low [T, 16] times rows n of up [N, 16] over the known columns, a chain in their order."""
+    k = tl.arange(0, 16)
+    a = tl.load(low + t[:, None] * 16 + k[None, :], mask=(t < tokens)[:, None] & known[None, :], other=0.0)
+    b = tl.load(up + n[None, :] * 16 + k[:, None], mask=(n < width)[None, :] & known[:, None], other=0.0)
+    return tl.dot(a, b, input_precision="ieee")
 
 
-@triton.jit(do_not_specialize=["end0", "end1", "end2", "tokens"])
+@triton.jit(do_not_specialize=["end0", "end1", "end2", "tokens", "parts0", "parts1", "parts2", "parts3"])
 def _combine(  # type: ignore[no-untyped-def]
-    out0, low0, up0, width0, scale0, given0,
-    out1, low1, up1, width1, scale1, given1,
-    out2, low2, up2, width2, scale2, given2,
-    out3, low3, up3, width3, scale3, given3,
+    out0, low0, up0, width0, scale0, parts0,
+    out1, low1, up1, width1, scale1, parts1,
+    out2, low2, up2, width2, scale2, parts2,
+    out3, low3, up3, width3, scale3, parts3,
     end0, end1, end2, tokens,
-    COUNT: tl.constexpr, CHAINS: tl.constexpr, GIVEN: tl.constexpr,
+    COUNT: tl.constexpr, PARTED: tl.constexpr, GIVEN: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, TURNS: tl.constexpr,
 ):  # fmt: skip
-    """Programs along axis 0 are column tiles, member after member (end: first tile of the next), along 1 rows."""
+    """Programs along axis 0 are column tiles, member after member (end: first tile of the next), along 1 rows.
+
+    Built without contraction: the multiply and the add are rounded on their own. parts 0: low is the product.
+    """
     number = tl.program_id(0)
-    out, low, up, width, scale, given, start = out0, low0, up0, width0, scale0, given0, 0
+    out, low, up, width, scale, parts, start = out0, low0, up0, width0, scale0, parts0, 0
     if COUNT > 1:
         if number >= end0:
-            out, low, up, width, scale, given, start = out1, low1, up1, width1, scale1, given1, end0
+            out, low, up, width, scale, parts, start = out1, low1, up1, width1, scale1, parts1, end0
     if COUNT > 2:
         if number >= end1:
-            out, low, up, width, scale, given, start = out2, low2, up2, width2, scale2, given2, end1
+            out, low, up, width, scale, parts, start = out2, low2, up2, width2, scale2, parts2, end1
     if COUNT > 3:
         if number >= end2:
-            out, low, up, width, scale, given, start = out3, low3, up3, width3, scale3, given3, end2
+            out, low, up, width, scale, parts, start = out3, low3, up3, width3, scale3, parts3, end2
     n = (number - start) * COLUMNS + tl.arange(0, COLUMNS)
-    if CHAINS:
-        rank = tl.arange(0, 16)
-        known = (n < width) & (given == 0)
-        ups = _columns(tl.load(up + n[:, None] * 16 + rank[None, :], mask=known[:, None], other=0.0), COLUMNS)
+    k = tl.arange(0, 16)
     for turn in range(TURNS):
         t = (tl.program_id(1) * TURNS + turn) * ROWS + tl.arange(0, ROWS)
         inside = (t < tokens)[:, None] & (n < width)[None, :]
         at = t.to(tl.int64)[:, None] * width + n[None, :]
         base = tl.load(out + at, mask=inside, other=0.0)
-        delta = tl.zeros((ROWS, COLUMNS), tl.float32)
-        if CHAINS:
-            if given == 0:
-                for k in tl.static_range(16):
-                    column = tl.load(low + t * 16 + k, mask=t < tokens, other=0.0)
-                    delta = tl.fma(column[:, None], ups[k][None, :], delta)
-        if GIVEN:
-            if given != 0:
-                delta = tl.load(low + at, mask=inside, other=0.0)
+        if PARTED or GIVEN:
+            delta = tl.full((ROWS, COLUMNS), 0.0, tl.float32)
+            if parts == 1:
+                delta = _product(low, up, t, n, tokens, width, k >= 0)
+            if PARTED:
+                if parts > 1:
+                    for part in range(parts):
+                        delta += _product(low, up, t, n, tokens, width, k * parts // 16 == part)
+            if GIVEN:
+                if parts == 0:
+                    delta = tl.load(low + at, mask=inside, other=0.0)
+        else:
+            delta = _product(low, up, t, n, tokens, width, k >= 0)
         result = base.to(tl.float32) + delta * scale
         tl.store(out + at, result.to(out.dtype.element_ty), mask=inside)

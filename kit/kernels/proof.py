@@ -47,7 +47,7 @@ class Proofs:
     def guard(self, op: str, twin: Callable[..., Any], kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A callable with the signature of both. Under capture an unproven shape runs the twin."""
         found = self._found
-        self._guarded[op] = kernel, twin
+        self.enlist(op, twin, kernel)
 
         def guarded(*args: Any) -> Any:
             key = (op, _signature(args))
@@ -65,6 +65,10 @@ class Proofs:
         guarded.runs = kernel  # type: ignore[attr-defined]
         guarded.twin = twin  # type: ignore[attr-defined]
         return guarded
+
+    def enlist(self, op: str, twin: Callable[..., Any], kernel: Callable[..., Any]) -> None:
+        """Name a kernel and what it stands in for; `guard` does."""
+        self._guarded[op] = kernel, twin
 
     def holds(self, op: str, key: str, check: Callable[[], tuple[int, int]]) -> bool:
         """Whether a form may be used, for kernels that decide more finely than `guard` does.

@@ -1,46 +1,43 @@
-"""One launch finishes a group of projections: every element rounded as PEFT's three steps round it.
+"""An adapter's two products in a chosen order of sums, then scale, add and rounding as PEFT's steps round them.
 
-Bits in BF16, and whether the chain is cuBLAS's order, are the business of tests/gpu/test_projections.py.
+Where there is no GPU the interpreter multiplies matrices in an order of its own, so inputs are small fractions
+of two where a product must be exact, and single numbers where an order must show. Bits in BF16, and whether an
+order is cuBLAS's, are the business of tests/gpu/test_projections.py.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from kit.kernels import Projection
-from kit.kernels.projections import project
-from kit.kernels.proof import Proofs
 from tests.kernels.inputs import DEVICE, poisoned, random, same_bits
 
 pytest.importorskip("triton")
 
-from kit.kernels import fused_projections as fused
-from kit.kernels.projections_kernel import Member, Tile, chained, combine, tile_for
+from kit.kernels.projections_kernel import RUN, Member, Order, Tile, combine, expand, shrink, tile_for
 
-SMALL = Tile(8, 32, 1, 1)
-FUSED = DEVICE.type == "cuda"  # the interpreter's FMA rounds the product as well
-
-
-def chain(low: Tensor, up: Tensor) -> Tensor:
-    """Multiply and add in k order. A product of two FP32 numbers is exact in FP64, so adding there and rounding
-    once is an FMA (but for a double rounding, which these values do not meet)."""
-    a, b = (x.to(torch.float64 if FUSED else torch.float32) for x in (low, up))
-    total = torch.zeros(low.shape[0], up.shape[0], device=low.device)
-    for k in range(low.shape[1]):
-        total = (a[:, k, None] * b[None, :, k] + total).float()
-    return total
+SMALL = Tile(16, 32, 1, 1)
+ORDERS = [
+    Order(1),
+    Order(3),
+    Order(5),
+    Order(4, interleaved=True),
+    Order(7, interleaved=True),
+    Order(4, interleaved=True, paired=True),
+    Order(9, interleaved=True, paired=True),
+    Order(2, interleaved=True, paired=True),
+]
 
 
-def expected(base: Tensor, delta: Tensor, scale: float) -> Tensor:
-    """Multiply, round, add, round."""
-    return base + delta * scale
+def fractions(*shape: int, seed: int = 0) -> Tensor:
+    """Multiples of 1/8 up to 2: sums of thousands of their products are exact in FP32, in any order."""
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randint(-16, 17, shape, generator=generator) / 8).to(DEVICE)
 
 
 def framed(base: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,163 +46,131 @@ def framed(base: Tensor) -> tuple[Tensor, Tensor]:
     return whole[1:-1].copy_(base), whole
 
 
-@pytest.mark.parametrize("tokens", [1, 3, 7, 8, 9, 33])
-@pytest.mark.parametrize("width", [1, 31, 32, 48, 77])
-@pytest.mark.parametrize("scale", [2.0, 0.3, -1.0])
-def test_chain_scale_and_add_are_rounded_one_by_one(tokens: int, width: int, scale: float) -> None:
-    low, up, base = random(tokens, 16, seed=1), random(width, 16, seed=2), random(tokens, width, seed=3)
-    out, whole = framed(base)
-    combine([Member(out, low, up, scale)], SMALL)
-    assert same_bits(out, expected(base, chain(low, up), scale))
-    assert whole[0].isnan().all()
-    assert whole[-1].isnan().all()
+def part_of(order: Order, inner: int) -> list[list[int]]:
+    """The k of every part, as `Order` describes it."""
+    length = -(-inner // RUN // order.parts)
+    part = (lambda run: run % order.parts) if order.interleaved else (lambda run: run // length)
+    return [[k for k in range(inner) if part(k // RUN) == p] for p in range(order.parts)]
 
 
-@pytest.mark.parametrize(
-    "tile",
-    [Tile(8, 16, 1, 1), Tile(8, 64, 3, 1), Tile(16, 32, 2, 1), tile_for(1), tile_for(98), tile_for(2282)],
-)
-def test_the_tile_changes_no_bit(tile: Tile) -> None:
-    low, up, base = random(37, 16, seed=1), random(70, 16, seed=2), random(37, 70, seed=3)
-    out = base.clone()
-    combine([Member(out, low, up, 2.0)], tile)
-    assert same_bits(out, expected(base, chain(low, up), 2.0))
+def total_of(order: Order, partial: Sequence[Tensor]) -> Tensor:
+    """Partial sums added as `Order` describes it."""
+    if not order.paired:
+        total = partial[0]
+        for part in partial[1:]:
+            total = total + part
+        return total
+    half, total = order.parts // 2, partial[-1]
+    for p in range(half):
+        total = total + (partial[p] + partial[p + half] if p + half < order.parts - 1 else partial[p])
+    return total
 
 
-@pytest.mark.parametrize("widths", [(40,), (33, 7), (64, 20, 20), (70, 33, 5, 5), (5, 5, 33, 70)])
-@pytest.mark.parametrize("given", ["none", "first", "last", "all"])
-def test_a_group_is_one_launch(widths: Sequence[int], given: str) -> None:
-    """Members with a ready delta beside members whose delta is made here, each with its own scale."""
-    tokens, members, wanted = 11, [], []
-    for i, width in enumerate(widths):
-        low, up, base = (
-            random(tokens, 16, seed=i),
-            random(width, 16, seed=10 + i),
-            random(tokens, width, seed=20 + i),
-        )
-        delta, scale = chain(low, up), 0.7 + i
-        ready = given == "all" or (given == "first" and i == 0) or (given == "last" and i == len(widths) - 1)
+class TestShrink:
+    @pytest.mark.parametrize("order", ORDERS, ids=str)
+    @pytest.mark.parametrize(("tokens", "inner"), [(1, 72), (5, 80), (33, 136), (70, 264)])
+    @pytest.mark.parametrize("members", [1, 2, 3, 4])
+    def test_every_term_counts_once(self, order: Order, tokens: int, inner: int, members: int) -> None:
+        x, downs = fractions(tokens, inner), [fractions(16, inner, seed=1 + i) for i in range(members)]
+        low = poisoned(lambda: shrink(x, downs, order))
+        assert same_bits(low, torch.stack([x @ down.t() for down in downs]))
+
+    @pytest.mark.parametrize("order", ORDERS, ids=str)
+    def test_parts_are_cut_and_added_in_the_order_named(self, order: Order) -> None:
+        """Of every part one k is not zero, so that partial sums are exact and only their order rounds."""
+        inner = 40 * RUN
+        parts = part_of(order, inner)
+        assert sorted(k for part in parts for k in part) == list(range(inner))
+        places = [k[len(k) // 2] for k in parts]
+        x, down = torch.zeros(6, inner, device=DEVICE), random(16, inner, seed=1)
+        x[:, places] = random(6, len(places), seed=2)
+        partial = [x[:, k, None] * down[None, :, k] for k in places]
+        low = poisoned(lambda: shrink(x, [down], order))
+        assert same_bits(low[0], total_of(order, partial))
+
+    def test_rows_are_independent_of_each_other_and_of_the_tile(self) -> None:
+        x, down = fractions(70, 80), fractions(16, 80, seed=1)
+        for rows in (16, 64, 128):
+            assert same_bits(shrink(x, [down], Order(3), rows), shrink(x, [down], Order(3)))
+        spoilt = x.clone()
+        spoilt[3, 5] = math.nan
+        with np.errstate(invalid="ignore"):
+            low = shrink(spoilt, [down], Order(3))[0]
+        assert low[3].isnan().all()
+        assert low[:3].isfinite().all()
+        assert low[4:].isfinite().all()
+
+    def test_an_order_says_what_it_is(self) -> None:
+        assert str(Order(54)) == "54 contiguous parts"
+        assert str(Order(30, interleaved=True, paired=True)) == "30 interleaved parts, paired"
+
+
+class TestExpand:
+    @pytest.mark.parametrize("parts", [1, 2, 4])
+    @pytest.mark.parametrize(("tokens", "width"), [(1, 1), (5, 48), (37, 70)])
+    def test_it_is_the_product(self, parts: int, tokens: int, width: int) -> None:
+        low, up = fractions(tokens, 16), fractions(width, 16, seed=1)
+        assert same_bits(poisoned(lambda: expand(low, up, parts)), low @ up.t())
+
+    @pytest.mark.parametrize("parts", [1, 2, 4])
+    def test_parts_are_contiguous_and_added_in_order(self, parts: int) -> None:
+        """One k of every part is not zero."""
+        places = [16 // parts * p + 1 for p in range(parts)]
+        low, up = torch.zeros(9, 16, device=DEVICE), random(21, 16, seed=1)
+        low[:, places] = random(9, parts, seed=2)
+        total = low[:, 1, None] * up[None, :, 1]
+        for k in places[1:]:
+            total = total + low[:, k, None] * up[None, :, k]
+        assert same_bits(expand(low, up, parts), total)
+
+    def test_what_is_not_finite_stays_in_its_row_and_column(self) -> None:
+        low, up = random(9, 16, seed=1), random(21, 16, seed=2)
+        low[3, 2], up[5, 7] = math.nan, math.inf
+        with np.errstate(invalid="ignore"):  # the interpreter computes with numpy, which warns
+            out = expand(low, up)
+        clean = torch.ones_like(out, dtype=torch.bool)
+        clean[3], clean[:, 5] = False, False
+        assert out[3].isnan().all()
+        assert not out[:, 5].isfinite().any()
+        assert out[clean].isfinite().all()
+
+
+class TestCombine:
+    @pytest.mark.parametrize("tokens", [1, 7, 16, 33])
+    @pytest.mark.parametrize("width", [1, 31, 32, 48, 77])
+    @pytest.mark.parametrize("scale", [2.0, 0.3, -1.0])
+    def test_multiply_and_add_are_rounded_on_their_own(self, tokens: int, width: int, scale: float) -> None:
+        low, up, base = fractions(tokens, 16), fractions(width, 16, seed=1), random(tokens, width, seed=3)
+        out, whole = framed(base)
+        combine([Member(out, low, up, scale)], SMALL)
+        delta = (low @ up.t()) * scale
+        assert same_bits(out, base + delta)
+        assert whole[0].isnan().all()
+        assert whole[-1].isnan().all()
+
+    @pytest.mark.parametrize(
+        "tile", [Tile(16, 64, 3, 1), Tile(32, 32, 2, 1), tile_for(1), tile_for(98), tile_for(2282)]
+    )
+    def test_the_tile_changes_no_bit(self, tile: Tile) -> None:
+        low, up, base = fractions(37, 16), fractions(70, 16, seed=1), random(37, 70, seed=3)
         out = base.clone()
-        members.append(Member(out, delta, None, scale) if ready else Member(out, low, up, scale))
-        wanted.append(expected(base, delta, scale))
-    combine(members, SMALL)
-    for member, want in zip(members, wanted, strict=True):
-        assert same_bits(member.out, want)
+        combine([Member(out, low, up, 0.3)], tile)
+        assert same_bits(out, base + (low @ up.t()) * 0.3)
 
-
-def test_the_chain_alone_keeps_every_bit_and_its_sign() -> None:
-    low, up = random(9, 16, seed=1), random(21, 16, seed=2)
-    low[3] = 0.0
-    up[5] = 0.0
-    assert same_bits(chained(low, up), chain(low, up))
-
-
-def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
-    low, up = random(9, 16, seed=1), random(21, 16, seed=2)
-    low[3, 2], up[5, 7] = math.nan, math.inf
-    with np.errstate(invalid="ignore"):  # the interpreter computes with numpy, which warns
-        out = chained(low, up)
-    clean = torch.ones_like(out, dtype=torch.bool)
-    clean[3], clean[:, 5] = False, False
-    assert out[3].isnan().all()
-    assert not out[:, 5].isfinite().any()
-    assert out[clean].isfinite().all()
-
-
-def group(
-    widths: Sequence[int], inner: int, adapted: Sequence[bool], scale: float = 2.0
-) -> tuple[Projection, ...]:
-    members = []
-    for i, (width, has_pair) in enumerate(zip(widths, adapted, strict=True)):
-        weight = random(width, inner, seed=i)
-        pair = (random(16, inner, seed=30 + i), random(width, 16, seed=60 + i)) if has_pair else (None, None)
-        members.append(Projection(weight, *pair, scale))
-    return tuple(members)
-
-
-class TestFusedProjections:
-    @pytest.fixture
-    def proofs(self) -> Proofs:
-        return Proofs()
-
-    @pytest.mark.parametrize("chains", [True, False])
-    @pytest.mark.parametrize("adapted", [(True, True, True), (True, False, True), (False, False, True)])
-    def test_either_way_a_group_gives_the_plain_forms_result(
-        self, chains: bool, adapted: tuple[bool, ...]
-    ) -> None:
-        """To rounding: whether bits agree is up to the order of the BLAS, and found out at run time."""
-        x, members = random(13, 24), group((40, 8, 8), 24, adapted)
-        plan = [chains and has_pair for has_pair in adapted]
-        for ours, theirs in zip(fused.run(x, members, plan, fused.Line()), project(x, members), strict=True):
-            assert ours.is_contiguous()
-            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-4)
-
-    def test_with_ready_deltas_it_is_the_plain_form_bit_for_bit(self) -> None:
-        x, members = random(13, 24), group((40, 8, 8), 24, (True, True, True), scale=0.3)
-        for ours, theirs in zip(
-            fused.run(x, members, [False] * 3, fused.Line()), project(x, members), strict=True
-        ):
-            assert same_bits(ours, theirs)
-
-    def test_the_first_result_is_the_plain_forms_and_later_ones_equal_it(self, proofs: Proofs) -> None:
-        op, members = fused.FusedProjections(proofs), group((40, 8), 24, (True, True))
-        for seed in range(3):
-            x = random(5, 24, seed=seed)
-            for ours, theirs in zip(poisoned(lambda x=x: op(x, members)), project(x, members), strict=True):
-                assert same_bits(ours, theirs)
-
-    def test_each_decision_is_kept_with_what_it_rests_on(self, proofs: Proofs) -> None:
-        op = fused.FusedProjections(proofs)
-        members = group((40, 8), 24, (True, False))
-        op(random(5, 24), members)
-        op(random(5, 24, seed=1), members)
-        op(random(6, 24), members)
-        described = {(d["op"], d["key"]): d for d in proofs.describe()}
-        assert set(described) == {
-            ("project", "5x24 40+8"), ("project", "6x24 40+8"),
-            ("project.expand", "5x40"), ("project.expand", "6x40"),
-        }  # fmt: skip
-        assert described["project.expand", "5x40"]["elements"] == 3 * 5 * 40
-        assert described["project", "5x24 40+8"]["elements"] == 2 * 5 * 48
-
-    def test_a_chain_in_another_order_is_not_used(
-        self, proofs: Proofs, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def backwards(low: Tensor, up: Tensor) -> Tensor:
-            return chain(low.flip(1), up.flip(1))
-
-        monkeypatch.setattr(fused, "chained", backwards)
-        used: list[Any] = []
-        monkeypatch.setattr(fused, "combine", lambda members: used.append(members) or combine(members))
-        op, x, members = fused.FusedProjections(proofs), random(5, 24), group((40,), 24, (True,))
-        (expand,) = [d for _ in [op(x, members)] for d in proofs.describe() if d["op"] == "project.expand"]
-        assert (expand["choice"], expand["reason"]) == ("twin", "bits differ")
-        assert 0 < expand["different"] <= expand["elements"]
-        used.clear()
-        (out,) = op(x, members)
-        assert [member.up for member in used[0]] == [None]
-        assert same_bits(out, project(x, members)[0])
-
-    def test_a_group_that_differs_as_a_whole_runs_plainly(
-        self, proofs: Proofs, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(fused, "run", lambda x, members, chains, line: (project(x, members)[0] + 1,))
-        op, x, members = fused.FusedProjections(proofs), random(5, 24), group((40,), 24, (True,))
-        for _ in range(2):
-            assert same_bits(op(x, members)[0], project(x, members)[0])
-        assert {d["choice"] for d in proofs.describe() if d["op"] == "project"} == {"twin"}
-
-    @pytest.mark.parametrize("case", ["rank 8", "no adapter", "five members", "strided x"])
-    def test_what_the_kernel_does_not_cover_runs_plainly(self, proofs: Proofs, case: str) -> None:
-        x, members = random(5, 24), group((40, 8), 24, (True, True))
-        if case == "rank 8":
-            members = tuple(p._replace(down=random(8, 24), up=random(p.weight.shape[0], 8)) for p in members)
-        elif case == "no adapter":
-            members = group((40, 8), 24, (False, False))
-        elif case == "five members":
-            members = (*members, *members, *members)[:5]
-        else:
-            x = random(24, 5).t()
-        for ours, theirs in zip(fused.FusedProjections(proofs)(x, members), project(x, members), strict=True):
-            assert same_bits(ours, theirs)
-        assert proofs.describe() == []
+    @pytest.mark.parametrize("widths", [(40,), (33, 7), (64, 20, 20), (70, 33, 5, 5), (5, 5, 33, 70)])
+    @pytest.mark.parametrize("forms", ["whole", "parts", "given", "mixed"])
+    def test_a_group_is_one_launch(self, widths: Sequence[int], forms: str) -> None:
+        """Members of every form side by side, each with a scale of its own."""
+        tokens, members, wanted = 11, [], []
+        for i, width in enumerate(widths):
+            form = ("whole", "parts", "given", "parts")[i] if forms == "mixed" else forms
+            low, up = fractions(tokens, 16, seed=i), fractions(width, 16, seed=10 + i)
+            base, product, scale = random(tokens, width, seed=20 + i), low @ up.t(), 0.7 + i
+            out = base.clone()
+            given = form == "given"
+            parts = 4 if form == "parts" else 1
+            members.append(Member(out, product if given else low, None if given else up, scale, parts))
+            wanted.append(base + product * scale)
+        combine(members, SMALL)
+        for member, want in zip(members, wanted, strict=True):
+            assert same_bits(member.out, want)
