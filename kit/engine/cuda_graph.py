@@ -5,12 +5,12 @@ that fail apart (begin, record, end, instantiate), and leaving device, stream an
 
 The recordings of a group (a cache) share a private pool. With a pool each, every recording would keep what its
 forward computes in for itself: at 27B 184 MiB and 0.36 MiB a token, 13 GiB for the 38 prompt lengths of the
-protocol, of which the largest alone is 1 GiB (measured on an H200). Sharing is safe because nothing in a pool lives past a replay: replays are issued one
-after another on the engine's stream, and a result is copied out of the pool before the next one begins. Two
-things would break that, and are kept out of it. Buffers a caller fills lie outside, since they were allocated
-before. And the workspace that cuBLAS keeps for each stream: made before the capture, it would lie outside
-every pool, and resetting one graph makes torch free it under all others of that stream; so it is dropped
-first, and every capture takes its own from the pool.
+protocol, of which the largest alone is 1 GiB (measured on an H200). Sharing is safe because nothing in a pool
+lives past a replay: replays are issued one after another on the engine's stream, and a result is copied out of
+the pool before the next one begins. Two things would break that, and are kept out of it. Buffers a caller fills
+lie outside, since they were allocated before. And the workspace that cuBLAS keeps for each stream: made before
+the capture, it would lie outside every pool, and resetting one graph makes torch free it under all others of
+that stream; so it is dropped first, and every capture takes its own from the pool.
 Does not cover: which forwards are captured, or static inputs (`kit.engine.captured`).
 """
 
