@@ -2298,6 +2298,9 @@ def check_measured(bundle: Bundle, document: Json) -> None:
             key = (engine, "text", "call", tokens, None)
             if "text %d" % tokens not in left_out and key not in rows:
                 bundle.fail("%s %s/text/%d" % (SAMPLES, engine, tokens), "is missing and not listed as left out")
+    swap = measured.get("adapter_swap", {})
+    for name in ("changed", "same_as_reference", "returned") if swap else ():
+        bundle.expect("performance.json adapter_swap %s" % name, swap[name], True)
     told = [(item["target"], item["outcome"]) for item in measured["targets"]]
     wanted = targets(rows, bundle.json(SAMPLES)["weight_bytes"])
     bundle.expect("performance.json targets", told, [(name, outcome) for name, _, outcome in wanted])
@@ -2315,7 +2318,8 @@ def targets(rows: Dict[Key, Json], weight_bytes: int) -> List[Tuple[str, Any, st
         return row["ratios"][base]["ratio"] if row and base in row["ratios"] else None
 
     vision = rows.get(("graph", "vision-768x512", "call", 384, None))
-    peaks = [r["peak_gib"] for r in rows.values() if r["engine"] == "graph" and r["peak_gib"] is not None]
+    mine = [r for r in rows.values() if r["engine"] == "graph" and r["peak_gib"] is not None]
+    peaks = [row["peak_gib"] for row in mine if row["tokens"] <= max(TEXT_LENGTHS)]
     found: List[Tuple[str, float, Any, bool]] = [
         ("graph / reference-graph, %d tokens" % tokens, bound, ratio(tokens, "reference-graph"), False)
         for tokens, bound in RATIO_TARGETS

@@ -23,7 +23,9 @@ td.number { text-align: right; font-variant-numeric: tabular-nums } .quiet { col
 .pass { background: #00704a } .fail { background: #b00020 } tr.failed td { color: #b00020; font-weight: 600 }
 figure { margin: 1.2rem 0 } img { max-width: 100% } figcaption { color: #767676; font-size: 13px } code { font-size: 13px }
 """
-FIRST_FIGURES = ("drift", "probabilities", "detectable", "ladder", "latency", "gates")
+FIRST_FIGURES = (
+    "drift", "probabilities", "detectable", "ladder", "latency_against_tokens", "where_time_goes", "latency", "gates",
+)  # fmt: skip
 
 Cell = str | int | float | bool | None
 

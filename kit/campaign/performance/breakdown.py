@@ -35,7 +35,10 @@ def classify(kernel: str) -> str:
 
 
 def profile(run: Callable[[], object]) -> dict[str, Any]:
-    """Milliseconds of device time of one call by class, launches, and the costliest kernels. Needs a GPU."""
+    """Milliseconds of device time of one call by class, launches, and the costliest kernels. Needs a GPU.
+
+    Raises RuntimeError where no kernel was seen.
+    """
     import torch
     from torch.profiler import ProfilerActivity
 
@@ -49,6 +52,8 @@ def profile(run: Callable[[], object]) -> dict[str, Any]:
         if str(event.device_type).endswith("CUDA"):
             times[event.name] += event.device_time_total / 1e3
             launches[event.name] += 1
+    if not times:
+        raise RuntimeError("the profiler saw no kernel: this process may not trace the device")
     return summary(times, launches)
 
 
