@@ -19,7 +19,7 @@ from kit.campaign.performance.cublaslt import LtLibrary, LtProduct
 from kit.campaign.performance.floors import copy_bandwidth
 from kit.campaign.performance.plan import Settings
 from kit.engine import reference
-from kit.engine.baseline import CapturedReference, ReferenceCalls
+from kit.engine.baseline import CapturedReference, ReferenceCalls, compiled_layers
 from tests.engine.requests import images, text
 
 DEVICE = torch.device("cuda")
@@ -71,7 +71,7 @@ def test_kernels_are_seen_inside_a_replay() -> None:
 def test_a_whole_session(profile: Profile) -> None:
     settings = Settings(
         budget_s=1000, blocks=5, block_ms=1, lengths=(98, 171), long=300, profiled=(98,), served=(98,), merged=(98,),
-        compiled=(98,), compile_seconds=120, stream=(96, 100, 104),
+        compiled=(), stream=(96, 100, 104),
     )  # fmt: skip
     found = session.run(profile, settings)
     assert found.not_measured == []
@@ -86,8 +86,22 @@ def test_a_whole_session(profile: Profile) -> None:
         assert by_key[name, "text", 98].logits == base
     assert by_key["merged", "text", 98].logits != base
     assert by_key["merged-graph", "text", 98].logits == by_key["merged", "text", 98].logits
-    assert {("compiled-graph", "text", 98), ("merged-compiled-graph", "text", 98)} <= by_key.keys()
     swap = found.facts["adapter_swap"]
     assert (swap["changed"], swap["same_as_reference"], swap["returned"], swap["captures_made"]) == (True, True, True, 0)
-    assert all(way["reason"] == "" for floor in found.facts["floors"] for way in floor["ways"])
+    for floor in found.facts["floors"]:  # cublasLt may have no algorithm for the smallest of these shapes
+        assert [way["reason"] for way in floor["ways"][:2]] == ["", ""]
     assert {item["engine"] for item in found.facts["profile"]} == {"reference-graph", "graph"}
+
+
+def test_compiled_layers_are_captured_and_undone(profile: Profile) -> None:
+    """Takes a minute: Inductor compiles both kinds of layer."""
+    engine = reference.load(profile)
+    prepared, called = engine.prepare(text(30)), ReferenceCalls(engine)
+    expected = called.run(prepared)
+    with compiled_layers(engine, seconds=200):
+        compiled = called.run(prepared)
+        captured = CapturedReference(engine)
+        assert captured.run(prepared) == captured.run(prepared) == compiled
+        captured.close()
+    assert called.run(prepared) == expected
+    engine.close()
