@@ -1,7 +1,7 @@
 """Groups of adapted projections on a GPU: bits of the plain form at the published widths, eager and captured.
 
-Covers: every group of the 27B and 4B layouts over prompt lengths from 1 to 2,282, with and without branches,
-changed inputs through one graph, repeats, poisoned memory, and what the decisions rest on.
+Covers: every group of the 27B and 4B layouts over prompt lengths from 1 to 2,282, changed inputs through one
+graph, repeats, poisoned memory, and what the decisions rest on.
 """
 
 from __future__ import annotations
@@ -32,12 +32,6 @@ GROUPS = {  # inner width, rows of each projection
     "mlp out": (17408, (5120,)),
     "4b delta in": (2560, (8192, 4096, 32, 32)),
     "4b mlp out": (9216, (2560,)),
-}
-BRANCHES = {
-    "one line": ONE_LINE,
-    "adapter": Branches(1, 0),
-    "narrow": Branches(4, 1024),
-    "all": Branches(3, 10**6),
 }
 
 
@@ -91,14 +85,11 @@ def test_eager_bits(group: tuple[int, tuple[Projection, ...]]) -> None:
             assert equal(ours, project(x, projections)), (tokens, seed)
 
 
-@pytest.mark.parametrize("branches", list(BRANCHES))
-def test_captured_bits_with_changed_inputs_and_repeats(
-    group: tuple[int, tuple[Projection, ...]], branches: str
-) -> None:
-    """The forward of the recording runs two groups, the second on the first's result, so that branches meet."""
+def test_captured_bits_with_changed_inputs_and_repeats(group: tuple[int, tuple[Projection, ...]]) -> None:
+    """The forward of the recording runs three groups, each on the one before's result."""
     inner, projections = group
     back = members(projections[0].weight.shape[0], (inner,))
-    op, backend = FusedProjections(Proofs(), BRANCHES[branches]), CudaGraphs(DEVICE)
+    op, backend = FusedProjections(Proofs()), CudaGraphs(DEVICE)
     for tokens in (1, 63, 98, 392, 1024):
         x = inputs(tokens, inner, 0).clone()
 
@@ -107,8 +98,8 @@ def test_captured_bits_with_changed_inputs_and_repeats(
             (again,) = run(outs[0] * 0.1, back)
             return torch.cat((*outs, *run(again, projections)), dim=1)
 
-        forward()
-        recording = backend.record(forward)
+        backend.run(forward)
+        recording = backend.record(forward, "text")
         for repeat in range(20):
             x.copy_(inputs(tokens, inner, repeat % 3))
             assert equal([recording.replay()], [forward(project)]), (tokens, repeat)
@@ -116,24 +107,33 @@ def test_captured_bits_with_changed_inputs_and_repeats(
     backend.close()
 
 
-def test_the_decisions_are_kept_and_most_are_kernels() -> None:
+@pytest.mark.parametrize("tokens", [98, 171, 392, 475, 1024, 2282])
+def test_every_product_of_an_adapter_is_ours(tokens: int) -> None:
+    """What cuBLAS of CUDA 13.0 does on an H200 is followed wholly; elsewhere this may fail while bits are right."""
     proofs = Proofs()
     op = FusedProjections(proofs)
-    inner, widths = GROUPS["delta in"]
-    projections = members(inner, widths)
-    for tokens in (98, 392):
-        op(inputs(tokens, inner, 0), projections)
-    found = {(d["op"], d["key"]): d for d in proofs.describe()}
-    for tokens in (98, 392):
-        assert found["project", f"{tokens}x5120 10240+6144+48+48"]["choice"] == "kernel"
-        for width in (10240, 6144):
-            decision = found["project.expand", f"{tokens}x{width}"]
-            assert (decision["choice"], decision["different"]) == ("kernel", 0)
-            assert decision["elements"] == 3 * tokens * width
+    for inner, widths in list(GROUPS.values())[:5]:
+        op(inputs(tokens, inner, 0), members(inner, widths))
+    choices: dict[tuple[str, str], set[str]] = {}
+    for decision in proofs.describe():
+        place = (decision["op"], decision["key"].partition(" in ")[0])
+        choices.setdefault(place, set()).add(decision["choice"])
+    assert [place for place, found in choices.items() if "kernel" not in found] == []
+
+
+@pytest.mark.parametrize("rows", [32, 64, 128])
+def test_rows_a_program_change_no_bit_and_no_write_is_missing(rows: int) -> None:
+    x = inputs(171, 5120, 0)
+    downs = [p.down for p in members(5120, (48, 48, 48)) if p.down is not None]
+    order = FusedProjections(Proofs())._shrink_order(x, x.float(), downs[0])
+    assert order is not None
+    with PoisonedAllocations():  # type: ignore[no-untyped-call]
+        low = shrink(x, downs, order, rows)
+    assert equal(low.unbind(), [x.float() @ down.t() for down in downs])
 
 
 @pytest.mark.parametrize(
-    "tile", [Tile(8, 128, 1, 4), Tile(16, 128, 1, 4), Tile(32, 128, 4, 4), Tile(32, 256, 2, 8)]
+    "tile", [Tile(16, 128, 1, 4), Tile(32, 64, 1, 4), Tile(64, 128, 2, 8), Tile(64, 64, 4, 4)]
 )
 def test_given_deltas_are_added_as_torch_adds_them(tile: Tile) -> None:
     low = random(171, 16)
