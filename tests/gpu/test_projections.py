@@ -17,9 +17,9 @@ if not torch.cuda.is_available():
 
 from kit.engine.cuda_graph import CudaGraphs
 from kit.kernels import Projection
-from kit.kernels.fused_projections import ONE_LINE, Branches, FusedProjections
+from kit.kernels.fused_projections import FusedProjections
 from kit.kernels.projections import add_delta, project
-from kit.kernels.projections_kernel import Member, Tile, combine
+from kit.kernels.projections_kernel import Member, Tile, combine, shrink
 from kit.kernels.proof import PoisonedAllocations, Proofs, compare
 
 DEVICE = torch.device("cuda")
