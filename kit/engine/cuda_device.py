@@ -71,17 +71,19 @@ class CudaDevice:
         """A private pool for captures."""
         return Pool(tuple(torch.cuda.graph_pool_handle()))  # type: ignore[arg-type]
 
-    def forget_capture(self, pool: Pool) -> None:
-        """Let the allocator leave a capture into `pool` that torch began and could not end.
+    def forget_capture(self, pool: Pool) -> bool:
+        """Let the allocator leave a capture into `pool` that torch began and could not end; False if it had none.
 
-        Where beginning or ending raises, torch leaves the allocator as if the capture went on: it would never
-        again free cached memory to serve a request, and the pool could not go.
+        Where beginning or ending raises, torch leaves its allocators as if the capture went on. That of the
+        device would never again free cached memory to serve a request, nor let the pool go: it is put right
+        here. That of pinned host memory offers no way to, and refuses every later capture into the same pool.
         """
         try:
             torch._C._cuda_endAllocateToPool(self.index, pool)
         except RuntimeError:  # it was left in order: resetting the graph gives the pool back
-            return
+            return False
         torch._C._cuda_releasePool(self.index, pool)
+        return True
 
     def clear_workspaces(self) -> None:
         """Drop what cuBLAS works in, of every stream; the next product allocates it again."""

@@ -37,11 +37,16 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _SharedPool:
-    """One group's pool. bytes: its size, as far as recordings have accounted for it. users: open recordings."""
+    """One group's pool.
+
+    bytes: its size, as far as recordings have accounted for it. users: open recordings. spoiled: torch takes no
+    more captures into it.
+    """
 
     id: Pool
     bytes: int = 0
     users: int = 0
+    spoiled: bool = False
 
 
 class CudaRecording:
@@ -111,7 +116,7 @@ class CudaGraphs:
         # An allocation inside a capture cannot make room by freeing what the run before it left cached.
         self._cuda.empty_cache()
         graph = self._cuda.new_graph()
-        output, failure = self._capture(graph, pool.id, forward)
+        output, failure = self._capture(graph, pool, forward)
         self._cuda.clear_workspaces()
         if output is None:
             self._discard(graph)
@@ -135,13 +140,13 @@ class CudaGraphs:
             self._cuda.destroy_stream(self._stream)
             self._stream = None
 
-    def _capture(self, graph: Any, pool: Pool, forward: Callable[[], Tensor]) -> tuple[Tensor | None, str]:
+    def _capture(self, graph: Any, pool: _SharedPool, forward: Callable[[], Tensor]) -> tuple[Tensor | None, str]:
         """(output, "") or (None, what failed); afterwards the stream does not record any more."""
         step = "beginning the capture"
         # Not `torch.cuda.graph`: when ending a broken capture raises, it leaves its stream current.
         with self._cuda.on(self._own_stream()):
             try:
-                graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+                graph.capture_begin(pool=pool.id, capture_error_mode="thread_local")
                 step, tuned = "recording", _tuned_keys()
                 output = forward()
                 if _tuned_keys() != tuned:
@@ -158,7 +163,7 @@ class CudaGraphs:
                 traceback.clear_frames(error.__traceback__)
                 return None, f"{step} failed: {type(error).__name__}: {error}"
 
-    def _leave(self, graph: Any, pool: Pool, step: str) -> None:
+    def _leave(self, graph: Any, pool: _SharedPool, step: str) -> None:
         """End a capture that is still under way, as well as it can be ended."""
         if step == "instantiating the graph":
             return
@@ -170,7 +175,7 @@ class CudaGraphs:
                     log.debug("a broken capture ended with an error", exc_info=error)
         if self._cuda.capturing():
             raise RuntimeError("a broken capture cannot be ended: its stream and this device are lost")
-        self._cuda.forget_capture(pool)
+        pool.spoiled = self._cuda.forget_capture(pool.id)
 
     def _discard(self, graph: Any) -> None:
         """Free what a failed capture left, and show that the device still works."""
@@ -181,9 +186,9 @@ class CudaGraphs:
         self._failed.append(graph)
 
     def _pool(self, group: str) -> _SharedPool:
-        """The group's pool, a new one when no recording uses the old one any more: that one is freed."""
+        """The group's pool; a new one when no recording uses the old one any more, which is freed then."""
         pool = self._pools.get(group)
-        if pool is None or pool.users == 0:
+        if pool is None or pool.users == 0 or pool.spoiled:
             pool = self._pools[group] = _SharedPool(self._cuda.new_pool())
         return pool
 

@@ -27,6 +27,7 @@ class FakeCuda(CudaDevice):
         self.fail, self.late = "", False
         self.pools: dict[Pool, list[int]] = {}
         self.allocating: Pool | None = None
+        self.refused: set[Pool] = set()  # that torch takes no more captures into
         self.recorder: _Recorder | None = None
         self._current = FakeStream(self, "main")
         self._streams = self._graphs = 0
@@ -77,11 +78,14 @@ class FakeCuda(CudaDevice):
         self.pools[pool] = [0, 0]
         return pool
 
-    def forget_capture(self, pool: Pool) -> None:
+    def forget_capture(self, pool: Pool) -> bool:
         self.log.append("forget the capture")
-        if self.allocating == pool:
-            self.allocating = None
-            self.release(pool)
+        if self.allocating != pool:
+            return False
+        self.allocating = None
+        self.refused.add(pool)
+        self.release(pool)
+        return True
 
     def release(self, pool: Pool) -> None:
         self.pools[pool][1] -= 1
@@ -126,6 +130,7 @@ class FakeGraph:
         self._cuda.step(f"begin {self.number} on {self._cuda.current_stream().name}", lambda: self._begin(pool))
 
     def _begin(self, pool: Pool) -> None:
+        assert pool not in self._cuda.refused
         self._pool = self._cuda.allocating = pool
         self._cuda.pools[pool][1] += 1
         self._cuda.recorder = _Recorder()

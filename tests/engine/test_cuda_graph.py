@@ -9,6 +9,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -207,6 +208,34 @@ class TestFailure:
             captured(backend, Forward(7))
         assert caught.value.pool == 4 * BLOCK
         assert_sane(backend, cuda, used_pools=1)
+
+    def test_a_pool_that_a_capture_could_not_leave_gets_no_other(
+        self, backend: CudaGraphs, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An invalidated capture: CUDA ends it, and torch raises before it has told its allocators."""
+        kept = captured(backend, kept_forward := Forward())
+        real = cuda.new_graph
+
+        def invalidated() -> Any:
+            graph = real()
+
+            def end() -> None:
+                cuda.recorder.__exit__(None, None, None)  # type: ignore[union-attr]
+                cuda.recorder = None
+                raise RuntimeError("capture invalidated")
+
+            graph.capture_end = end
+            return graph
+
+        with monkeypatch.context() as patch:
+            patch.setattr(cuda, "new_graph", invalidated)
+            for _ in range(2):
+                with pytest.raises(CaptureError, match="ending the capture failed: RuntimeError: capture invalidated"):
+                    captured(backend, Forward())
+        assert_sane(backend, cuda, used_pools=1)
+        assert same_bits(kept.replay(), kept_forward())
+        kept.close()
+        assert_sane(backend, cuda)
 
     def test_a_device_that_cannot_be_synchronised_is_no_fallback(self, backend: CudaGraphs, cuda: FakeCuda) -> None:
         def broken() -> Tensor:

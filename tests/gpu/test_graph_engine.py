@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -204,8 +205,8 @@ def test_a_step_of_a_capture_fails(
     build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch, step: str, cache: str
 ) -> None:
     engine = build()
-    actions(engine, eager, [text(10), multimodal(eager, 20)])
-    vision(engine, (SMALL,))
+    actions(engine, eager, [text(60), multimodal(eager, 60)])
+    vision(engine, (WIDE, WIDE))
     real = engine.captured.backend._cuda.new_graph  # type: ignore[attr-defined]
 
     def failing() -> Any:
@@ -221,15 +222,16 @@ def test_a_step_of_a_capture_fails(
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.captured.backend._cuda, "new_graph", failing)  # type: ignore[attr-defined]
-        if cache == "vision":
-            assert vision(engine, (WIDE,)) == (vision(eager, (WIDE,))[0], Event("vision:1x4x8", "fallback"))
-        else:
-            inputs = text(30, 1) if cache == "text" else multimodal(eager, 30, 1)
-            assert actions(engine, eager, [inputs]) == ["fallback"]
-    assert counts(engine, cache, "captures", "fallbacks", "entries") == (1, 1, 1)
-    stream = [text(10, 3), text(50, 4), text(50, 5), multimodal(eager, 20, 6), multimodal(eager, 50, 7)]
+        inputs = text(30, 1) if cache == "text" else multimodal(eager, 30, 1)
+        run = functools.partial(vision, grids=(WIDE,)) if cache == "vision" else functools.partial(language, inputs=inputs)
+        result, event = run(engine)
+    assert (result, event.action) == (run(eager)[0], "fallback")
+    # A smaller forward than what the pool has room for; were it not, the cache would have to start over.
+    assert counts(engine, cache, "captures", "fallbacks", "entries") == (1, 1, 1), event
+    stream = [text(60, 3), text(50, 4), text(50, 5), multimodal(eager, 60, 6), multimodal(eager, 50, 7)]
     assert actions(engine, eager, stream) == ["replay", "capture", "replay", "replay", "capture"]
-    assert vision(engine, (SMALL,), seed=2) == (vision(eager, (SMALL,), seed=2)[0], Event("vision:1x4x4", "replay"))
+    assert vision(engine, (WIDE, WIDE), seed=2)[1].action == "replay"
+    assert run(engine) == (result, Event(event.key, "fallback"))
 
 
 def test_a_recording_fails(build: Build, eager: NativeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
