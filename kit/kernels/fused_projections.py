@@ -2,15 +2,16 @@
 
 Covers: `FusedProjections`, with the bits of the plain form (`kit.kernels.projections.project`). Base products
 stay cuBLAS's, in the reference's shapes. An adapter's FP32 products are ours where they can be summed in
-cuBLAS's order (`kit.kernels.projections_kernel`). cuBLAS picks that order by shape, so it is looked for once a
-shape, outside capture, among the orders its heuristics lead to on a device of this size, and what is found is
-compared with cuBLAS on the FP32 bits of the caller's input and of noise, then the group as a whole on its
-results. Where nothing fits, cuBLAS makes the product. Every decision is listed by `Proofs.describe`.
+cuBLAS's order (`kit.kernels.projections_kernel`). cuBLAS picks that order by shape, so it is read from a product
+of the shape (`kit.kernels.sum_order`), outside capture, and what is found is compared with cuBLAS on the FP32
+bits of the caller's input and of noise, then the group as a whole on its results. Where nothing fits, cuBLAS
+makes the product. Every decision is listed by `Proofs.describe`.
 Does not cover: other ranks than 16 or adapters not in FP32 (the plain form runs), or a CPU.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from torch import Tensor
 
 from kit.kernels import projections as plain
 from kit.kernels.projections import Projection
-from kit.kernels.projections_kernel import MEMBERS, RANK, RUN, Member, Order, combine, expand, shrink
+from kit.kernels.projections_kernel import MEMBERS, RANK, Member, combine, expand, shrink
 from kit.kernels.proof import PoisonedAllocations, Proofs, compare, noise_like
+from kit.kernels.sum_order import RUN, Order, UnknownOrderError, contiguous, interleaved, read
 
 SAMPLE = 8  # rows an order is first tried on
 EXPAND_PARTS = (1, 2, 4)  # ways cuBLAS was seen to cut K = 16
@@ -45,6 +47,7 @@ class FusedProjections:
     def __init__(self, proofs: Proofs) -> None:
         self._proofs = proofs
         self._plans: dict[Any, Plan | None] = {}
+        self._orders: dict[tuple[int, ...], Order | None] = {}
         proofs.enlist("project", plain.project, combine)
         proofs.enlist("project.shrink", torch.mm, shrink)
         proofs.enlist("project.expand", torch.mm, expand)
@@ -66,7 +69,9 @@ class FusedProjections:
         """The plan of a group; None where the group as a whole is not equal."""
         pairs = [(p.down, p.up) for p in group if p.down is not None and p.up is not None]
         wide = x.float()
-        order = self._shrink_order(x, wide, pairs[0][0])
+        if x.shape not in self._orders:
+            self._orders[x.shape] = self._shrink_order(x, wide, pairs[0][0])
+        order = self._orders[x.shape]
         plan = Plan(order, tuple(self._expand_parts(torch.mm(wide, down.t()), up) for down, up in pairs))
 
         def whole() -> tuple[int, int]:
@@ -81,15 +86,12 @@ class FusedProjections:
         return plan if self._proofs.holds("project", key, whole) else None
 
     def _shrink_order(self, x: Tensor, wide: Tensor, down: Tensor) -> Order | None:
-        """The order in which cuBLAS sums x [T, K] times [16, K], if it is one of the likely ones."""
+        """The order in which cuBLAS sums x [T, K] times [16, K], if it is one we can follow."""
         shape = f"{x.shape[0]}x{x.shape[1]}"
         low = torch.mm(wide, down.t())
-        order = next(
-            (o for o in likely_orders(x.shape[0], x.shape[1], _processors(x)) if _gives(o, x, down, low)),
-            None,
-        )
+        order = next((o for o in possible_orders(wide, down) if _gives(o, x, down, low)), None)
         if order is None:
-            self._proofs.holds("project.shrink", f"{shape} in no likely order", lambda: (0, 0))
+            self._proofs.holds("project.shrink", f"{shape} in no known order", lambda: (0, 0))
             return None
 
         def check() -> tuple[int, int]:
@@ -137,6 +139,13 @@ def _lows(x: Tensor, downs: Sequence[Tensor], order: Order | None) -> Sequence[T
     return [torch.mm(wide, down.t()) for down in downs]
 
 
+def possible_orders(wide: Tensor, down: Tensor) -> Iterator[Order]:
+    """What the product wide [T, K] times down [16, K] shows; then, in case that misleads, what is likely."""
+    with contextlib.suppress(UnknownOrderError):
+        yield read(lambda a, b: torch.mm(a, b.t()), wide, down)
+    yield from likely_orders(wide.shape[0], wide.shape[1], _processors(wide))
+
+
 def likely_orders(tokens: int, inner: int, processors: int) -> Iterator[Order]:
     """Orders in which cuBLAS may sum a [T, K] x [K, 16] product, likeliest first.
 
@@ -149,23 +158,13 @@ def likely_orders(tokens: int, inner: int, processors: int) -> Iterator[Order]:
         tiles = -(-tokens // rows)
         lengths = range(64, inner, 32)
         length = next((n for n in lengths if tiles * -(-inner // n) <= processors), inner)
-        found[Order(-(-inner // length))] = None
-    for rows, slots in (
-        (32, 3),
-        (128, 2),
-        (64, 2),
-        (64, 3),
-        (128, 1),
-        (32, 2),
-        (32, 4),
-        (64, 1),
-        (64, 4),
-        (128, 3),
-    ):
-        parts = slots * processors // -(-tokens // rows)
+        found[contiguous(inner, length)] = None
+    slots = (32, 3), (128, 2), (64, 2), (64, 3), (128, 1), (32, 2), (32, 4), (64, 1), (64, 4), (128, 3)
+    for rows, each in slots:
+        parts = each * processors // -(-tokens // rows)
         if 2 <= parts <= inner // RUN:
             for paired in (rows == 32, rows != 32):
-                found[Order(parts, interleaved=True, paired=paired)] = None
+                found[interleaved(parts, paired)] = None
     yield from found
 
 

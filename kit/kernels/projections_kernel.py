@@ -4,7 +4,7 @@ Covers: `shrink`, x [T, K] times up to four matrices [16, K], which widens x as 
 out += (low up^T) * scale for up to four projections, each element rounded where PEFT rounds it: the product, an
 FP32 multiply, an FP32 add, one rounding to the dtype of out. cuBLAS cuts a product's inner dimension into parts,
 each a chain of fused multiply-adds, and adds the parts; both kernels can follow any of its ways that were met
-(`Order`), the launches are fixed, and no result depends on a tile's size.
+(`kit.kernels.sum_order`), the launches are fixed, and no result depends on a tile's size.
 Does not cover: which way cuBLAS takes at a shape (`kit.kernels.fused_projections` finds out and checks), ranks
 other than 16, or K that is not a multiple of eight.
 """
@@ -19,26 +19,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from kit.kernels.sum_order import RUN, Order
+
 RANK = 16
 MEMBERS = 4  # projections a launch can take: the largest group is qkv, z, b and a
-RUN = 8  # cuBLAS hands out the inner dimension in runs of eight
-
-
-class Order(NamedTuple):
-    """How a long inner dimension K is summed. Every part is one chain of multiply-adds in k order.
-
-    parts: how many. interleaved: part p takes every parts-th run of eight from run p on; else parts are
-    contiguous, of equal length rounded up to whole runs. paired: partial sums p and p + parts / 2 are added
-    first, then the last part, on its own, takes up the pairs in order; else partial sums are added in order.
-    """
-
-    parts: int
-    interleaved: bool = False
-    paired: bool = False
-
-    def __str__(self) -> str:
-        kind = "interleaved" if self.interleaved else "contiguous"
-        return f"{self.parts} {kind} parts{', paired' if self.paired else ''}"
 
 
 class Member(NamedTuple):
@@ -72,11 +56,15 @@ def tile_for(tokens: int) -> Tile:
 
 
 def shrink(x: Tensor, downs: Sequence[Tensor], order: Order, rows: int | None = None) -> Tensor:
-    """x [T, K], downs [16, K] FP32 -> [len(downs), T, 16] FP32; `rows` of x a program."""
+    """x [T, K], downs [16, K] FP32 -> [len(downs), T, 16] FP32; `rows` of x a program.
+
+    Raises ValueError for parts of several runs that are not of eight.
+    """
     tokens, inner = x.shape
     members = len(downs)
-    runs = triton.cdiv(inner, RUN)
-    length = triton.cdiv(runs, order.parts)  # runs a part
+    turns = triton.cdiv(inner, order.parts * order.run)
+    if turns > 1 and order.run != RUN:
+        raise ValueError(f"{order} of {inner}: parts take runs of {RUN} in turn, or a single one")
     rows = rows or (32 if tokens <= 32 else 64)
     partial = x.new_empty(order.parts, members, tokens, RANK, dtype=torch.float32)
     _shrink[(triton.cdiv(tokens, rows), order.parts)](
@@ -86,9 +74,9 @@ def shrink(x: Tensor, downs: Sequence[Tensor], order: Order, rows: int | None = 
         partial,
         tokens,
         inner,
-        1 if order.interleaved else length,
-        order.parts if order.interleaved else 1,
-        length,
+        order.run // RUN,
+        order.parts if turns > 1 else 1,
+        turns * order.run // RUN,
         members,
         COUNT=triton.next_power_of_2(members),
         ROWS=rows,

@@ -21,6 +21,7 @@ from kit.kernels.fused_projections import FusedProjections
 from kit.kernels.projections import add_delta, project
 from kit.kernels.projections_kernel import Member, Tile, combine, shrink
 from kit.kernels.proof import PoisonedAllocations, Proofs, compare
+from kit.kernels.sum_order import read
 
 DEVICE = torch.device("cuda")
 TOKENS = (1, 2, 3, 63, 98, 171, 278, 392, 475, 1024, 2282)
@@ -119,6 +120,19 @@ def test_every_product_of_an_adapter_is_ours(tokens: int) -> None:
         place = (decision["op"], decision["key"].partition(" in ")[0])
         choices.setdefault(place, set()).add(decision["choice"])
     assert [place for place, found in choices.items() if "kernel" not in found] == []
+
+
+@pytest.mark.parametrize("inner", [5120, 6144, 17408])
+def test_an_order_read_from_a_product_gives_its_bits(inner: int) -> None:
+    """At prompt lengths between those of the figures, of which cuBLAS cuts some unevenly."""
+    downs = [p.down for p in members(inner, (48, 48)) if p.down is not None]
+    for tokens in (2, 16, 115, 133, 187, 228, 254, 280, 346, 370, 481, 749, 911, 1240, 2237):
+        x = inputs(tokens, inner, 0)
+        order = read(lambda a, b: a @ b.t(), x.float(), downs[0])
+        assert equal(shrink(x, downs, order).unbind(), [x.float() @ down.t() for down in downs]), (
+            tokens,
+            order,
+        )
 
 
 @pytest.mark.parametrize("rows", [32, 64, 128])

@@ -20,7 +20,7 @@ pytest.importorskip("triton")
 
 from kit.kernels import fused_projections as fused
 from kit.kernels.fused_projections import FusedProjections, Plan, likely_orders
-from kit.kernels.projections_kernel import Order
+from kit.kernels.sum_order import Order, UnknownOrderError, contiguous, interleaved
 
 CUBLAS = 0
 
@@ -41,7 +41,7 @@ def all_same(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
 
 class TestPlans:
     @pytest.mark.parametrize("adapted", [(True, True, True), (True, False, True), (False, False, True)])
-    @pytest.mark.parametrize("order", [None, Order(3), Order(2, interleaved=True)], ids=str)
+    @pytest.mark.parametrize("order", [None, contiguous(24, 8), interleaved(2)], ids=str)
     @pytest.mark.parametrize("parts", [CUBLAS, 1, 4])
     def test_every_plan_gives_the_plain_forms_result(
         self, adapted: tuple[bool, ...], order: Order | None, parts: int
@@ -90,13 +90,27 @@ class TestDecisions:
 
     def test_orders_are_tried_until_one_fits(self, proofs: Proofs, monkeypatch: pytest.MonkeyPatch) -> None:
         tried: list[Order] = []
-        monkeypatch.setattr(fused, "_gives", lambda order, *rest: tried.append(order) or order == Order(4))
-        orders = [Order(2, interleaved=True), Order(3), Order(4), Order(5)]
-        monkeypatch.setattr(fused, "likely_orders", lambda *shape: iter(orders))
+        orders = [interleaved(2), contiguous(64, 24), contiguous(64, 16), contiguous(64, 8)]
+        monkeypatch.setattr(fused, "_gives", lambda order, *rest: tried.append(order) or order == orders[2])
+        monkeypatch.setattr(fused, "possible_orders", lambda *product: iter(orders))
         monkeypatch.setattr(proofs, "holds", lambda op, key, check: check()[0] == 3 * 5 * 16)
         x, (member,) = random(5, 64), group((40,), 64, (True,))
-        assert FusedProjections(proofs)._shrink_order(x, x, member.down) == Order(4)
+        assert FusedProjections(proofs)._shrink_order(x, x, member.down) == orders[2]
         assert tried == orders[:3]
+
+    @pytest.mark.parametrize("shown", [True, False])
+    def test_the_order_that_a_product_shows_is_tried_first(
+        self, shown: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def read(*arguments: object) -> Order:
+            if shown:
+                return contiguous(64, 24)
+            raise UnknownOrderError
+
+        monkeypatch.setattr(fused, "read", read)
+        possible = list(fused.possible_orders(random(5, 64), random(16, 64)))
+        likely = list(likely_orders(5, 64, 1))
+        assert possible == ([contiguous(64, 24), *likely] if shown else likely)
 
     def test_an_order_that_fits_the_first_rows_alone_is_not_used(
         self, proofs: Proofs, monkeypatch: pytest.MonkeyPatch
@@ -110,10 +124,10 @@ class TestDecisions:
         assert all_same(op(x, members), project(x, members))
 
     def test_where_no_order_fits_it_says_so(self, proofs: Proofs, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(fused, "likely_orders", lambda *shape: iter(()))
+        monkeypatch.setattr(fused, "possible_orders", lambda *product: iter(()))
         FusedProjections(proofs)(random(5, 64), group((40,), 64, (True,)))
         (shrink,) = [d for d in proofs.describe() if d["op"] == "project.shrink"]
-        assert (shrink["key"], shrink["choice"]) == ("5x64 in no likely order", "twin")
+        assert (shrink["key"], shrink["choice"]) == ("5x64 in no known order", "twin")
 
     def test_a_group_that_differs_as_a_whole_runs_plainly(
         self, proofs: Proofs, monkeypatch: pytest.MonkeyPatch
@@ -155,17 +169,17 @@ class TestDecisions:
 @pytest.mark.parametrize(
     ("tokens", "inner", "order"),
     [
-        (63, 17408, Order(109)),
-        (98, 5120, Order(54)),
-        (171, 6144, Order(39)),
-        (278, 5120, Order(23)),
-        (475, 2560, Order(27)),
-        (278, 17408, Order(44, interleaved=True, paired=True)),
-        (392, 5120, Order(30, interleaved=True, paired=True)),
-        (475, 6144, Order(26, interleaved=True, paired=True)),
-        (1024, 2560, Order(16, interleaved=True)),
-        (1024, 17408, Order(33, interleaved=True)),
-        (2282, 5120, Order(14, interleaved=True)),
+        (63, 17408, contiguous(17408, 160)),
+        (98, 5120, contiguous(5120, 96)),
+        (171, 6144, contiguous(6144, 160)),
+        (278, 5120, contiguous(5120, 224)),
+        (475, 2560, contiguous(2560, 96)),
+        (278, 17408, interleaved(44, paired=True)),
+        (392, 5120, interleaved(30, paired=True)),
+        (475, 6144, interleaved(26, paired=True)),
+        (1024, 2560, interleaved(16)),
+        (1024, 17408, interleaved(33)),
+        (2282, 5120, interleaved(14)),
     ],
     ids=str,
 )

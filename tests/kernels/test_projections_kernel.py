@@ -8,7 +8,7 @@ order is cuBLAS's, are the business of tests/gpu/test_projections.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -19,19 +19,23 @@ from tests.kernels.inputs import DEVICE, poisoned, random, same_bits
 
 pytest.importorskip("triton")
 
-from kit.kernels.projections_kernel import RUN, Member, Order, Tile, combine, expand, shrink, tile_for
+from kit.kernels.projections_kernel import Member, Tile, combine, expand, shrink, tile_for
+from kit.kernels.sum_order import RUN, Order, contiguous, interleaved
 
 SMALL = Tile(16, 32, 1, 1)
-ORDERS = [
-    Order(1),
-    Order(3),
-    Order(5),
-    Order(4, interleaved=True),
-    Order(7, interleaved=True),
-    Order(4, interleaved=True, paired=True),
-    Order(9, interleaved=True, paired=True),
-    Order(2, interleaved=True, paired=True),
-]
+ORDERS: dict[str, Callable[[int], Order]] = {  # of an inner dimension
+    "one part": lambda inner: contiguous(inner, inner),
+    "halves": lambda inner: contiguous(inner, RUN * -(-inner // RUN // 2)),
+    "the last part short": lambda inner: contiguous(inner, RUN * (inner // RUN - 1)),
+    "parts of 24": lambda inner: contiguous(inner, 24),
+    "parts of 40": lambda inner: contiguous(inner, 40),
+    "single runs": lambda inner: contiguous(inner, RUN),
+    "4 in turn": lambda inner: interleaved(4),
+    "7 in turn": lambda inner: interleaved(7),
+    "2 in turn, paired": lambda inner: interleaved(2, paired=True),
+    "4 in turn, paired": lambda inner: interleaved(4, paired=True),
+    "9 in turn, paired": lambda inner: interleaved(9, paired=True),
+}
 
 
 def fractions(*shape: int, seed: int = 0) -> Tensor:
@@ -48,9 +52,7 @@ def framed(base: Tensor) -> tuple[Tensor, Tensor]:
 
 def part_of(order: Order, inner: int) -> list[list[int]]:
     """The k of every part, as `Order` describes it."""
-    length = -(-inner // RUN // order.parts)
-    part = (lambda run: run % order.parts) if order.interleaved else (lambda run: run // length)
-    return [[k for k in range(inner) if part(k // RUN) == p] for p in range(order.parts)]
+    return [[k for k in range(inner) if k // order.run % order.parts == p] for p in range(order.parts)]
 
 
 def total_of(order: Order, partial: Sequence[Tensor]) -> Tensor:
@@ -67,18 +69,20 @@ def total_of(order: Order, partial: Sequence[Tensor]) -> Tensor:
 
 
 class TestShrink:
-    @pytest.mark.parametrize("order", ORDERS, ids=str)
+    @pytest.mark.parametrize("name", ORDERS)
     @pytest.mark.parametrize(("tokens", "inner"), [(1, 72), (5, 80), (33, 136), (70, 264)])
     @pytest.mark.parametrize("members", [1, 2, 3, 4])
-    def test_every_term_counts_once(self, order: Order, tokens: int, inner: int, members: int) -> None:
+    def test_every_term_counts_once(self, name: str, tokens: int, inner: int, members: int) -> None:
+        order = ORDERS[name](inner)
         x, downs = fractions(tokens, inner), [fractions(16, inner, seed=1 + i) for i in range(members)]
         low = poisoned(lambda: shrink(x, downs, order))
         assert same_bits(low, torch.stack([x @ down.t() for down in downs]))
 
-    @pytest.mark.parametrize("order", ORDERS, ids=str)
-    def test_parts_are_cut_and_added_in_the_order_named(self, order: Order) -> None:
+    @pytest.mark.parametrize("name", ORDERS)
+    def test_parts_are_cut_and_added_in_the_order_named(self, name: str) -> None:
         """Of every part one k is not zero, so that partial sums are exact and only their order rounds."""
         inner = 40 * RUN
+        order = ORDERS[name](inner)
         parts = part_of(order, inner)
         assert sorted(k for part in parts for k in part) == list(range(inner))
         places = [k[len(k) // 2] for k in parts]
@@ -89,20 +93,21 @@ class TestShrink:
         assert same_bits(low[0], total_of(order, partial))
 
     def test_rows_are_independent_of_each_other_and_of_the_tile(self) -> None:
-        x, down = fractions(70, 80), fractions(16, 80, seed=1)
+        x, down, order = fractions(70, 80), fractions(16, 80, seed=1), contiguous(80, 32)
         for rows in (16, 64, 128):
-            assert same_bits(shrink(x, [down], Order(3), rows), shrink(x, [down], Order(3)))
+            assert same_bits(shrink(x, [down], order, rows), shrink(x, [down], order))
         spoilt = x.clone()
         spoilt[3, 5] = math.nan
         with np.errstate(invalid="ignore"):
-            low = shrink(spoilt, [down], Order(3))[0]
+            low = shrink(spoilt, [down], order)[0]
         assert low[3].isnan().all()
         assert low[:3].isfinite().all()
         assert low[4:].isfinite().all()
 
-    def test_an_order_says_what_it_is(self) -> None:
-        assert str(Order(54)) == "54 contiguous parts"
-        assert str(Order(30, interleaved=True, paired=True)) == "30 interleaved parts, paired"
+    def test_several_runs_that_are_not_of_eight_are_refused(self) -> None:
+        x, down = fractions(5, 80), fractions(16, 80)
+        with pytest.raises(ValueError, match="2 parts by 16 of 80"):
+            shrink(x, [down], Order(2, 16))
 
 
 class TestExpand:
