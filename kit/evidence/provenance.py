@@ -151,16 +151,42 @@ def check_package(distributions: Iterable[str]) -> dict[str, Any]:
     if not found:
         return {"status": "absent"}
     facts: dict[str, Any] = {"version": found[0].version}
+    records = [(Path(str(d.locate_file(""))), _recorded(d)) for d in found]
+    if not all(any(name.endswith(".py") and value for name, value in record.items()) for _, record in records):
+        # An editable install, for one, records its metadata and none of its code.
+        return facts | {"status": "not checked", "reason": "it was installed without recorded hashes"}
     files, changed = 0, []
-    for distribution in found:
-        record = distribution.read_text("RECORD")
-        checked = _check_record(Path(str(distribution.locate_file(""))), record) if record else None
-        if checked is None:
-            return facts | {"status": "not checked", "reason": "it was installed without recorded hashes"}
-        files += checked[0]
-        changed += checked[1]
+    for base, record in records:
+        hashed = {name: value for name, value in record.items() if value}
+        files += len(hashed)
+        changed += [name for name, value in hashed.items() if _record_hash(base / name) != value]
+    changed += _added(records)
     status = {"status": "changed", "changed": changed[:MOST_NAMED]} if changed else {"status": "ok"}
     return facts | status | {"files": files}
+
+
+def _recorded(distribution: metadata.Distribution) -> dict[str, str]:
+    """Every file an installer recorded, with its hash; "" where it recorded none."""
+    rows = csv.reader((distribution.read_text("RECORD") or "").splitlines())
+    return {row[0]: row[1] if row[1].startswith("sha256=") else "" for row in rows if len(row) >= 2}
+
+
+def _added(records: list[tuple[Path, dict[str, str]]]) -> list[str]:
+    """Code in the packages' folders that no installer recorded; distributions may share a folder."""
+    known = {(base, name) for base, record in records for name in record}
+    folders = {
+        (base, name.partition("/")[0])
+        for base, record in records
+        for name in record
+        if name.endswith(".py") and "/" in name and not name.startswith("..")
+    }
+    found = [
+        f"{name} (added)"
+        for base, folder in sorted(folders)
+        for name in _code_under(base, folder)
+        if (base, name) not in known
+    ]
+    return sorted(found)
 
 
 def _distribution(name: str) -> metadata.Distribution | None:
@@ -168,18 +194,6 @@ def _distribution(name: str) -> metadata.Distribution | None:
         return metadata.distribution(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _check_record(base: Path, record: str) -> tuple[int, list[str]] | None:
-    """Number of files compared, and names of those that differ; None for a record that holds no hash."""
-    recorded = {row[0]: row[1] for row in csv.reader(record.splitlines()) if len(row) >= 2}
-    hashed = {name: value for name, value in recorded.items() if value.startswith("sha256=")}
-    if not any(name.endswith(".py") for name in hashed):
-        return None  # an editable install records its metadata and none of its code
-    changed = [name for name, value in hashed.items() if _record_hash(base / name) != value]
-    for folder in sorted({name.split("/")[0] for name in hashed if name.endswith("/__init__.py")}):
-        changed += [f"{name} (added)" for name in _code_under(base, folder) if name not in recorded]
-    return len(hashed), changed
 
 
 def _record_hash(file: Path) -> str | None:

@@ -110,6 +110,18 @@ def test_changed_missing_and_added_code_is_named(package: Path) -> None:
     assert found["changed"] == ["computes/__init__.py", "computes/kernel.so", "computes/patch.py (added)"]
 
 
+def test_distributions_that_share_a_folder_know_each_others_files(package: Path) -> None:
+    """As FLA's two do: what one installed was not added to the other."""
+    layers, info = package / "computes" / "layers.py", package / "computes_core-1.0.dist-info"
+    layers.write_text("")
+    assert check()["changed"] == ["computes/layers.py (added)"]
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: computes-core\nVersion: 1.0\n")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"").digest()).rstrip(b"=").decode()
+    (info / "RECORD").write_text(f"computes/layers.py,sha256={digest},0\n")
+    assert provenance.check_package(["computes", "computes-core"])["status"] == "ok"
+
+
 def test_without_a_record_nothing_is_claimed(package: Path) -> None:
     (package / "computes-1.0.dist-info" / "RECORD").unlink()
     assert check()["status"] == "not checked"
