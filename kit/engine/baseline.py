@@ -93,8 +93,7 @@ class ReferenceCalls:
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **images}
         if images:
             inputs["mm_token_type_ids"] = (ids == self._engine.preparer.tokenizer.image_token_id).int()
-        logits = self._engine.model(**inputs, use_cache=False, logits_to_keep=1).logits
-        return _labels(logits[0, -1], item, device)
+        return _labels(self._engine.forward(inputs)[0][0], item, device)
 
     def features(self, pixels: Tensor, grids: tuple[Grid, ...]) -> Tensor:
         with torch.inference_mode():
@@ -160,16 +159,10 @@ class CapturedReference:
         return _labels(logits, item, device)
 
     def _text(self, ids: Tensor, positions: Tensor) -> Tensor:
-        output = self._engine.model(input_ids=ids, position_ids=positions, use_cache=False, logits_to_keep=1)
-        logits: Tensor = output.logits
-        return logits[0, -1]
+        return self._engine.forward({"input_ids": ids, "position_ids": positions})[0][0]
 
     def _multimodal(self, embeddings: Tensor, positions: Tensor) -> Tensor:
-        output = self._engine.model(
-            inputs_embeds=embeddings, position_ids=positions, use_cache=False, logits_to_keep=1
-        )
-        logits: Tensor = output.logits
-        return logits[0, -1]
+        return self._engine.forward({"inputs_embeds": embeddings, "position_ids": positions})[0][0]
 
     def _embed(self, item: PreparedQuestion, ids: Tensor, features: Tensor) -> Tensor:
         embeddings = F.embedding(ids, self._engine.model.get_base_model().get_input_embeddings().weight)

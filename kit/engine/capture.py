@@ -63,8 +63,8 @@ class Backend(Protocol):
         """Capture `forward`, a pure function of static buffers and weights that `run` has run before.
 
         Recordings of one group share memory: one replay's result is gone when the next of the group begins,
-        and no two may be under way at once. Raises CaptureError where it cannot be recorded; later recordings
-        work all the same.
+        and no two may be under way at once. What `forward` refers to lives until its recording is closed.
+        Raises CaptureError where it cannot be recorded; later recordings work all the same.
         """
         ...
 

@@ -54,9 +54,19 @@ class CudaRecording:
 
     bytes = 0  # what is its own lies outside torch's allocator: see `CudaGraphs.outside_bytes`
 
-    def __init__(self, cuda: CudaDevice, graph: Any, output: Tensor, pool: _SharedPool, growth: int) -> None:
+    def __init__(
+        self,
+        cuda: CudaDevice,
+        graph: Any,
+        forward: Callable[[], Tensor],
+        output: Tensor,
+        pool: _SharedPool,
+        growth: int,
+    ) -> None:
         self.pool_bytes = growth
         self._cuda, self._graph, self._pool = cuda, graph, pool
+        # A graph knows addresses only: what its forward closes over must live as long as it does.
+        self._forward: Callable[[], Tensor] | None = forward
         self._output: Tensor | None = output
 
     def replay(self) -> Tensor:
@@ -72,6 +82,7 @@ class CudaRecording:
         self._cuda.synchronise()
         self._output = None
         self._graph.reset()
+        self._forward = None
         self._pool.users -= 1
         # A byte bound means little while the allocator still holds what nobody uses.
         self._cuda.empty_cache()
@@ -125,7 +136,7 @@ class CudaGraphs:
         output.fill_(float("nan"))
         pool.users += 1
         known, pool.bytes = pool.bytes, self._cuda.pool_bytes(pool.id)
-        return CudaRecording(self._cuda, graph, output, pool, pool.bytes - known)
+        return CudaRecording(self._cuda, graph, forward, output, pool, pool.bytes - known)
 
     def outside_bytes(self) -> int:
         """Device memory that torch's allocator does not know: its growth over a capture is the graph's own."""

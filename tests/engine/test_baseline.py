@@ -83,6 +83,14 @@ def test_features_of_both_forms_are_those_of_the_tower(official: ReferenceEngine
         assert torch.equal(captured.features(pixels, prepared.grids), eager)
 
 
+def test_captured_it_keeps_no_row_of_a_recording(official: ReferenceEngine) -> None:
+    """The reference's hook would hold memory of the recording's pool."""
+    captured = CapturedReference(official)
+    captured.run(official.prepare(text(30)))
+    assert official._hidden is None
+    captured.close()
+
+
 def test_merging_changes_answers_a_little_and_the_weights_for_good(profile: Profile) -> None:
     engine = reference.load(profile)
     prepared = engine.prepare(text(50))

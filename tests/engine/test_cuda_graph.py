@@ -93,6 +93,29 @@ class TestOrder:
             forward.buffer.fill_(value)
             assert same_bits(recording.replay(), forward())
 
+    def test_what_a_forward_refers_to_lives_until_its_recording_is_closed(self, backend: CudaGraphs) -> None:
+        class Tables:
+            """Stands for tensors of which a graph knows only where they lie."""
+
+        def recorded(tables: Tables) -> CudaRecording:
+            forward = Forward()
+
+            def reading_tables() -> Tensor:
+                assert tables is not None
+                return forward()
+
+            return backend.record(reading_tables, "vision")
+
+        tables = Tables()
+        alive = weakref.ref(tables)
+        recording = recorded(tables)
+        del tables
+        gc.collect()
+        assert alive() is not None
+        recording.close()
+        gc.collect()
+        assert alive() is None
+
     def test_nothing_is_replayed_while_capturing(self, backend: CudaGraphs) -> None:
         recording = captured(backend, Forward())
         assert recording._output is not None
