@@ -49,14 +49,28 @@ class Tile(NamedTuple):
 
 
 def tile_for(tokens: int) -> Tile:
-    """For `combine`: few tokens need many programs; many tokens should not reload `up` for every few of them."""
-    if tokens <= 16:
-        return Tile(16, 64, 1, 4)
-    return Tile(32, 64, 1, 4) if tokens <= 256 else Tile(64, 128, 1 if tokens <= 1024 else 2, 8)
+    """For `combine`: few tokens need many programs; many should not reload `up` for every few of them."""
+    return Tile(8, 128, 1, 4) if tokens <= 16 else Tile(32, 128, 1 if tokens <= 64 else 4, 4)
 
 
-def shrink(x: Tensor, downs: Sequence[Tensor], order: Order, rows: int | None = None) -> Tensor:
-    """x [T, K], downs [16, K] FP32 -> [len(downs), T, 16] FP32; `rows` of x a program.
+class Launch(NamedTuple):
+    """For `shrink`: rows (tokens) of a program, neighbouring k it takes at a time, warps, stages of its loop."""
+
+    rows: int
+    depth: int
+    warps: int
+    stages: int
+
+
+def launch_for(tokens: int) -> Launch:
+    """Few tokens need many programs: fastest on an H200, at most lengths by far."""
+    return Launch(32, 32, 2, 3) if tokens <= 512 else Launch(64, 32, 4, 2)
+
+
+def shrink(
+    x: Tensor, downs: Sequence[Tensor], order: Order, out: Tensor | None = None, launch: Launch | None = None
+) -> Tensor:
+    """x [T, K], downs [16, K] FP32 -> [len(downs), T, 16] FP32, in `out` where it is given.
 
     Raises ValueError for parts of several runs that are not of eight.
     """
@@ -65,8 +79,9 @@ def shrink(x: Tensor, downs: Sequence[Tensor], order: Order, rows: int | None = 
     turns = triton.cdiv(inner, order.parts * order.run)
     if turns > 1 and order.run != RUN:
         raise ValueError(f"{order} of {inner}: parts take runs of {RUN} in turn, or a single one")
-    rows = rows or (32 if tokens <= 32 else 64)
-    partial = x.new_empty(order.parts, members, tokens, RANK, dtype=torch.float32)
+    low = x.new_empty(members, tokens, RANK, dtype=torch.float32) if out is None else out
+    partial = low[None] if order.parts == 1 else low.new_empty(order.parts, *low.shape)
+    rows, depth, warps, stages = launch or launch_for(tokens)
     _shrink[(triton.cdiv(tokens, rows), order.parts)](
         x,
         *downs,
@@ -80,18 +95,16 @@ def shrink(x: Tensor, downs: Sequence[Tensor], order: Order, rows: int | None = 
         members,
         COUNT=triton.next_power_of_2(members),
         ROWS=rows,
-        DEPTH=32,
-        num_warps=4,
-        num_stages=3,
+        DEPTH=depth,
+        num_warps=warps,
+        num_stages=stages,
         enable_fp_fusion=False,
     )
-    if order.parts == 1:
-        return partial[0]
-    low = partial.new_empty(partial.shape[1:])
-    block = 128
-    _add_parts[(triton.cdiv(low.numel(), block),)](
-        partial, low, low.numel(), order.parts, PAIRED=order.paired, BLOCK=block, num_warps=4
-    )
+    if order.parts > 1:
+        block = 128
+        _add_parts[(triton.cdiv(low.numel(), block),)](
+            partial, low, low.numel(), order.parts, PAIRED=order.paired, BLOCK=block, num_warps=4
+        )
     return low
 
 
@@ -201,12 +214,30 @@ def _add_parts(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _product(low, up, t, n, tokens, width, known):  # type: ignore[no-untyped-def]
-    """Rows t of low [T, 16] times rows n of up [N, 16] over the known columns, a chain in their order."""
-    k = tl.arange(0, 16)
-    a = tl.load(low + t[:, None] * 16 + k[None, :], mask=(t < tokens)[:, None] & known[None, :], other=0.0)
-    b = tl.load(up + n[None, :] * 16 + k[:, None], mask=(n < width)[None, :] & known[:, None], other=0.0)
-    return tl.dot(a, b, input_precision="ieee")
+def _halves(x, ROWS: tl.constexpr, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]
+    """x [ROWS, WIDTH] -> its even and its odd columns."""
+    return tl.split(tl.reshape(x, (ROWS, WIDTH // 2, 2)))
+
+
+@triton.jit
+def _columns(x, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """x [ROWS, 16] -> its sixteen columns, in order. Names are a column's number in binary, last bit first."""
+    x0, x1 = _halves(x, ROWS, 16)
+    x00, x01 = _halves(x0, ROWS, 8)
+    x10, x11 = _halves(x1, ROWS, 8)
+    x000, x001 = _halves(x00, ROWS, 4)
+    x010, x011 = _halves(x01, ROWS, 4)
+    x100, x101 = _halves(x10, ROWS, 4)
+    x110, x111 = _halves(x11, ROWS, 4)
+    c0, c8 = tl.split(x000)
+    c4, c12 = tl.split(x001)
+    c2, c10 = tl.split(x010)
+    c6, c14 = tl.split(x011)
+    c1, c9 = tl.split(x100)
+    c5, c13 = tl.split(x101)
+    c3, c11 = tl.split(x110)
+    c7, c15 = tl.split(x111)
+    return (c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15)
 
 
 @triton.jit(do_not_specialize=["end0", "end1", "end2", "tokens", "parts0", "parts1", "parts2", "parts3"])
@@ -235,24 +266,31 @@ def _combine(  # type: ignore[no-untyped-def]
         if number >= end2:
             out, low, up, width, scale, parts, start = out3, low3, up3, width3, scale3, parts3, end2
     n = (number - start) * COLUMNS + tl.arange(0, COLUMNS)
-    k = tl.arange(0, 16)
+    rank = tl.arange(0, 16)
+    chained = parts > 0
+    ups = _columns(
+        tl.load(up + n[:, None] * 16 + rank[None, :], mask=(chained & (n < width))[:, None], other=0.0),
+        COLUMNS,
+    )
     for turn in range(TURNS):
         t = (tl.program_id(1) * TURNS + turn) * ROWS + tl.arange(0, ROWS)
         inside = (t < tokens)[:, None] & (n < width)[None, :]
         at = t.to(tl.int64)[:, None] * width + n[None, :]
         base = tl.load(out + at, mask=inside, other=0.0)
-        if PARTED or GIVEN:
-            delta = tl.full((ROWS, COLUMNS), 0.0, tl.float32)
-            if parts == 1:
-                delta = _product(low, up, t, n, tokens, width, k >= 0)
-            if PARTED:
-                if parts > 1:
-                    for part in range(parts):
-                        delta += _product(low, up, t, n, tokens, width, k * parts // 16 == part)
-            if GIVEN:
-                if parts == 0:
-                    delta = tl.load(low + at, mask=inside, other=0.0)
-        else:
-            delta = _product(low, up, t, n, tokens, width, k >= 0)
+        known = chained & (t < tokens)
+        delta = tl.full((ROWS, COLUMNS), 0.0, tl.float32)
+        before = tl.full((ROWS, COLUMNS), -0.0, tl.float32)  # the sum of the parts that are complete
+        for k in tl.static_range(16):
+            if PARTED and (k == 4 or k == 8 or k == 12):
+                cut = (parts == 4) | ((parts == 2) & (k == 8))
+                before = tl.where(cut, before + delta, before)
+                delta = tl.where(cut, 0.0, delta)
+            a = tl.load(low + t * 16 + k, mask=known, other=0.0)
+            delta = tl.fma(a[:, None], ups[k][None, :], delta)
+        if PARTED:
+            delta = tl.where(parts > 1, before + delta, delta)
+        if GIVEN:
+            if parts == 0:
+                delta = tl.load(low + at, mask=inside, other=0.0)
         result = base.to(tl.float32) + delta * scale
         tl.store(out + at, result.to(out.dtype.element_ty), mask=inside)
