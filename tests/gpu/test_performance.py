@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,11 +16,13 @@ if not torch.cuda.is_available():
     pytest.skip("no CUDA device: nothing to measure here", allow_module_level=True)
 
 from kit.campaign.performance import breakdown, session
-from kit.campaign.performance.cublaslt import LtLibrary, LtProduct
+from kit.campaign.performance.cublaslt import CublasLtError, LtLibrary, LtProduct
+from kit.campaign.performance.cublaslt_search import Search
 from kit.campaign.performance.floors import copy_bandwidth
 from kit.campaign.performance.plan import Settings
 from kit.engine import reference
 from kit.engine.baseline import CapturedReference, ReferenceCalls, compiled_layers
+from kit.engine.cuda_graph import CudaGraphs
 from tests.engine.requests import images, text
 
 DEVICE = torch.device("cuda")
@@ -44,17 +47,43 @@ def test_the_captured_reference_keeps_the_bits_of_the_called_one(profile: Profil
     engine.close()
 
 
-@pytest.mark.parametrize(("tokens", "rows", "width"), [(98, 10240, 5120), (98, 48, 5120), (392, 5120, 17408), (1, 64, 64)])
-def test_a_searched_product_is_the_product(tokens: int, rows: int, width: int) -> None:
+PRODUCTS = [(98, 10240, 5120), (98, 48, 5120), (392, 5120, 17408), (1, 64, 64)]
+
+
+@pytest.fixture(scope="module")
+def searched() -> Iterator[Search]:
+    search = Search()
+    shapes = sorted({(rows, width) for _, rows, width in PRODUCTS})
+    search.ask("cuda:0", sorted({tokens for tokens, _, _ in PRODUCTS}), shapes, seconds=120)
+    yield search
+    search.close()
+
+
+@pytest.mark.parametrize(("tokens", "rows", "width"), PRODUCTS)
+def test_a_searched_product_is_the_product_also_captured(searched: Search, tokens: int, rows: int, width: int) -> None:
     generator = torch.Generator(DEVICE).manual_seed(1)
-    x, w = (
-        torch.randn(n, width, generator=generator, device=DEVICE).bfloat16() for n in (tokens, rows)
-    )
-    product = LtProduct(LtLibrary(DEVICE), x, [w])
-    assert product.tried >= 1
-    found = product.run(w).float()
+    x, w = (torch.randn(n, width, generator=generator, device=DEVICE).bfloat16() for n in (tokens, rows))
+    algorithm = searched.algorithm(tokens, (rows, width))
     expected = F.linear(x.double(), w.double()).float()
-    assert float((found - expected).abs().max()) <= 2**-7 * float(expected.abs().max())
+    library, backend = LtLibrary(DEVICE), CudaGraphs(DEVICE)
+    product = LtProduct(library, x, rows)
+    called = backend.run(lambda: product.run(w, algorithm)).float()
+    assert float((called - expected).abs().max()) <= 2**-7 * float(expected.abs().max())
+    recording = backend.record(lambda: product.run(w, algorithm), "products")
+    assert torch.equal(recording.replay().float(), called)
+    recording.close()
+    backend.close()
+    library.close()
+
+
+def test_a_weight_of_another_shape_or_at_an_odd_place_is_refused() -> None:
+    x = torch.ones(4, 64, dtype=torch.bfloat16, device=DEVICE)
+    product = LtProduct(LtLibrary(DEVICE), x, 64)
+    with pytest.raises(CublasLtError, match="expected contiguous BF16 weights"):
+        product.run(torch.ones(32, 64, dtype=torch.bfloat16, device=DEVICE), bytes(64))
+    shifted = torch.ones(64 * 64 + 8, dtype=torch.bfloat16, device=DEVICE)[8:].view(64, 64)
+    with pytest.raises(CublasLtError, match="multiple of 256"):
+        product.run(shifted, bytes(64))
 
 
 def test_a_copy_moves_hundreds_of_gigabytes_a_second() -> None:
@@ -88,8 +117,8 @@ def test_a_whole_session(profile: Profile) -> None:
     assert by_key["merged-graph", "text", 98].logits == by_key["merged", "text", 98].logits
     swap = found.facts["adapter_swap"]
     assert (swap["changed"], swap["same_as_reference"], swap["returned"], swap["captures_made"]) == (True, True, True, 0)
-    for floor in found.facts["floors"]:  # cublasLt may have no algorithm for the smallest of these shapes
-        assert [way["reason"] for way in floor["ways"][:2]] == ["", ""]
+    for floor in found.facts["floors"]:
+        assert [way["reason"] for way in floor["ways"]] == [""] * 4
     assert {item["engine"] for item in found.facts["profile"]} == {"reference-graph", "graph"}
 
 

@@ -1,27 +1,25 @@
-"""cuBLASLt's own search: every algorithm its heuristic offers for one product, timed, the fastest kept.
+"""cuBLASLt bound with ctypes: one BF16 product with an algorithm of one's own choice.
 
-Covers: `LtLibrary`, bound with ctypes to the library that torch has loaded, and `LtProduct`, one BF16 product
-y = x w^T with FP32 accumulation and a chosen algorithm, which can be captured like any kernel launch. torch itself
-asks for the first suggestion only (and its TunableOp searches hipBLASLt, not this library).
-Does not cover: epilogues, other dtypes, or devices without BF16 tensor cores.
+Covers: `LtLibrary`, the library that torch has loaded and a handle, and `LtProduct`, y = x w^T with FP32
+accumulation: the algorithms the library suggests for it, and a launch with one of them, which can be captured
+like any kernel. torch itself asks for the first suggestion only (and its TunableOp searches hipBLASLt, not this
+library).
+Does not cover: choosing (`kit.campaign.performance.cublaslt_search`, in a process of its own), epilogues, other
+dtypes, or devices without BF16 tensor cores.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from kit.campaign.performance.statistics import median
-from kit.campaign.performance.timing import device_ms
-
 WORKSPACE_BYTES = 64 << 20
 SUGGESTIONS = 16
-TRIALS = 5
+ALIGNMENT = 256  # bytes; what the library takes for granted unless it is told otherwise
 
 # Values of cublasLt.h and library_types.h.
 BF16, FP32 = 14, 0
@@ -40,7 +38,7 @@ class _Suggestion(ctypes.Structure):
 
     _fields_ = (
         ("algorithm", ctypes.c_uint64 * 8),
-        ("workspace", ctypes.c_size_t),
+        ("workspace_bytes", ctypes.c_size_t),
         ("state", ctypes.c_int),
         ("waves", ctypes.c_float),
         ("reserved", ctypes.c_int * 4),
@@ -78,13 +76,10 @@ class LtLibrary:
 
 
 class LtProduct:
-    """y [T, N] = x [T, K] w^T for weights w [N, K] of one shape, by the fastest algorithm found.
+    """y [T, N] = x [T, K] w^T for weights w [N, K], `rows` of them being N. An algorithm is 64 opaque bytes."""
 
-    weights: some of the weights it will be used with; searching over several keeps them out of the cache.
-    """
-
-    def __init__(self, library: LtLibrary, x: Tensor, weights: Sequence[Tensor]) -> None:
-        (tokens, width), rows = x.shape, weights[0].shape[0]
+    def __init__(self, library: LtLibrary, x: Tensor, rows: int) -> None:
+        tokens, width = x.shape
         self._library = library
         self._x = x
         self.y = torch.empty(tokens, rows, dtype=x.dtype, device=x.device)
@@ -100,47 +95,27 @@ class LtProduct:
             ctypes.c_size_t(4),
         )  # fmt: skip
         self._one, self._zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
-        self.tried = 0
-        self._algorithm = self._search(weights)
 
-    def run(self, weight: Tensor) -> Tensor:
-        """Launch on the current stream; the result is overwritten by the next run."""
-        self._launch(weight, self._algorithm)
-        return self.y
+    def run(self, weight: Tensor, algorithm: bytes) -> Tensor:
+        """Launch on the current stream; the result is overwritten by the next run.
 
-    def _launch(self, weight: Tensor, algorithm: Any) -> None:
+        Raises CublasLtError for a weight the layouts are not true of, or when the library refuses.
+        """
+        self._check(weight)
         w, x, y = self._layouts
         stream = torch.cuda.current_stream(self.y.device).cuda_stream
         out, work = ctypes.c_void_p(self.y.data_ptr()), self._library.workspace
+        chosen = (ctypes.c_uint64 * 8).from_buffer_copy(algorithm)
         self._library.call(
             "cublasLtMatmul", self._library.handle, self._operation, ctypes.byref(self._one),
             ctypes.c_void_p(weight.data_ptr()), w, ctypes.c_void_p(self._x.data_ptr()), x,
-            ctypes.byref(self._zero), out, y, out, y, ctypes.byref(algorithm),
+            ctypes.byref(self._zero), out, y, out, y, ctypes.byref(chosen),
             ctypes.c_void_p(work.data_ptr()), ctypes.c_size_t(work.numel()), ctypes.c_void_p(stream),
         )  # fmt: skip
+        return self.y
 
-    def _search(self, weights: Sequence[Tensor]) -> Any:
-        best, fastest = None, float("inf")
-        for algorithm in self._suggestions():
-            try:
-                taken = median(self._trial(weights, algorithm) for _ in range(TRIALS))
-            except CublasLtError:
-                continue
-            self.tried += 1
-            if taken < fastest:
-                best, fastest = algorithm, taken
-        if best is None:
-            raise CublasLtError(f"no algorithm for {list(self._x.shape)} by {list(weights[0].shape)}")
-        return best
-
-    def _trial(self, weights: Sequence[Tensor], algorithm: Any) -> float:
-        def all_of_them() -> None:
-            for weight in weights:
-                self._launch(weight, algorithm)
-
-        return device_ms(all_of_them)
-
-    def _suggestions(self) -> list[Any]:
+    def suggestions(self) -> list[bytes]:
+        """Algorithms for this product, by the library's own guess the fastest first."""
         preference, found = ctypes.c_void_p(), ctypes.c_int(0)
         results = (_Suggestion * SUGGESTIONS)()
         size = ctypes.c_uint64(WORKSPACE_BYTES)
@@ -156,7 +131,15 @@ class LtProduct:
             ctypes.c_int(SUGGESTIONS), results, ctypes.byref(found),
         )  # fmt: skip
         call("cublasLtMatmulPreferenceDestroy", preference)
-        return [item.algorithm for item in results[: found.value] if item.state == 0]
+        return [bytes(item.algorithm) for item in results[: found.value] if item.state == 0]
+
+    def _check(self, weight: Tensor) -> None:
+        shape = (self.y.shape[1], self._x.shape[1])
+        tensors = (weight, self._x, self.y)
+        if weight.shape != shape or any(t.dtype != torch.bfloat16 or not t.is_contiguous() for t in tensors):
+            raise CublasLtError(f"expected contiguous BF16 weights {list(shape)}, got {weight.dtype} {list(weight.shape)}")
+        if any(t.data_ptr() % ALIGNMENT for t in tensors):
+            raise CublasLtError(f"a tensor does not begin at a multiple of {ALIGNMENT} bytes")
 
 
 def _loaded_library() -> str:

@@ -1,9 +1,9 @@
 """What the matrix products of a prefill cost at least on this device, on the run's own weights.
 
 Covers: four ways to do them (one product a projection, projections of one input stacked into one product, and
-both with the fastest of cuBLASLt's algorithms), each as one captured graph over all layers; and the time to read
-the language weights once at the bandwidth of a large copy. No engine that multiplies these weights can be much
-faster than the fastest way; every way is kept in the evidence.
+both with the fastest of cuBLASLt's algorithms that a search found), each as one captured graph over all layers;
+and the time to read the language weights once at the bandwidth of a large copy. No engine that multiplies these
+weights can be much faster than the fastest way; every way is kept in the evidence.
 Does not cover: attention, the delta rule, norms, the adapter or the label head, which come on top.
 """
 
@@ -23,11 +23,12 @@ from kit.kernels import Projection
 from kit.model.language import AttentionMixer
 
 if TYPE_CHECKING:
+    from kit.campaign.performance.cublaslt import LtLibrary
+    from kit.campaign.performance.cublaslt_search import Search
     from kit.engine.capture import Backend, Recording
     from kit.model.language import Language
 
 STACKED_COPIES = 6  # stacks of a kind that are built and taken in turn: together far more than a cache holds
-SEARCHED_WEIGHTS = 4
 COPY_BYTES = 1 << 30
 COPIES = 10
 
@@ -79,14 +80,25 @@ def stacked(found: Sequence[Group]) -> list[Group]:
 
 
 class Floors:
-    """The ways to do the products of `language`; `ways` gives each as a recording for a number of tokens."""
+    """The ways to do the products of `language`; `ways` gives each as a recording for a number of tokens.
 
-    def __init__(self, language: Language, backend: Backend) -> None:
+    search: has found algorithms for `shapes`; without it two of the ways have none.
+    """
+
+    def __init__(self, language: Language, backend: Backend, search: Search | None = None) -> None:
         self._plain = list(groups(language))
         self._stacked = stacked(self._plain)
         self._backend = backend
         weight = self._plain[0].weights[0]
         self._device, self._dtype = weight.device, weight.dtype
+        self._search = search
+        self._library: LtLibrary | None = None
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """[N, K] of all weights, stacked or not."""
+        found = {(weight.shape[0], weight.shape[1]) for group in (*self._plain, *self._stacked) for weight in group.weights}
+        return sorted(found)
 
     @property
     def weight_bytes(self) -> int:
@@ -95,13 +107,18 @@ class Floors:
 
     def ways(self, tokens: int) -> Iterator[tuple[str, Recording | str]]:
         """(name, recording to replay, or why there is none) of each way; the caller closes recordings."""
-        for name, found in (("component", self._plain), ("stacked", self._stacked)):
-            yield name, self._record(self._products(found, tokens))
-        for name, found in (("cublaslt component", self._plain), ("cublaslt stacked", self._stacked)):
+        for name, make, found in (
+            ("component", self._products, self._plain),
+            ("stacked", self._products, self._stacked),
+            ("cublaslt component", self._searched, self._plain),
+            ("cublaslt stacked", self._searched, self._stacked),
+        ):
+            made: Recording | str
             try:
-                yield name, self._record(self._searched(found, tokens))
+                made = self._record(make(found, tokens))
             except (RuntimeError, OSError) as error:  # another library, or none: the other ways stand
-                yield name, f"{type(error).__name__}: {str(error).splitlines()[0]}"
+                made = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            yield name, made
 
     def _record(self, forward: Callable[[], Tensor]) -> Recording:
         with torch.inference_mode():
@@ -129,24 +146,32 @@ class Floors:
         return forward
 
     def _searched(self, found: Sequence[Group], tokens: int) -> Callable[[], Tensor]:
-        from kit.campaign.performance.cublaslt import LtLibrary, LtProduct
+        from kit.campaign.performance.cublaslt import CublasLtError, LtLibrary, LtProduct
 
-        inputs, library = self._inputs(found, tokens), LtLibrary(self._device)
-        weights = [weight for group in found for weight in group.weights]
-        by_shape: dict[tuple[int, ...], list[Tensor]] = {}
-        for weight in weights:
-            by_shape.setdefault(tuple(weight.shape), []).append(weight)
-        products = {
-            shape: LtProduct(library, inputs[shape[1]], same[:SEARCHED_WEIGHTS]) for shape, same in by_shape.items()
-        }
+        if self._search is None:
+            raise CublasLtError("searched on a CUDA device only")
+        if self._library is None:
+            self._library = LtLibrary(self._device)
+        inputs, weights = self._inputs(found, tokens), [weight for group in found for weight in group.weights]
+        chosen: dict[tuple[int, int], tuple[LtProduct, bytes]] = {}
+        for rows, width in {(weight.shape[0], weight.shape[1]) for weight in weights}:
+            algorithm = self._search.algorithm(tokens, (rows, width))
+            chosen[rows, width] = LtProduct(self._library, inputs[width], rows), algorithm
 
         def forward() -> Tensor:
             result = weights[0]
             for weight in weights:
-                result = products[tuple(weight.shape)].run(weight)
+                product, algorithm = chosen[weight.shape[0], weight.shape[1]]
+                result = product.run(weight, algorithm)
             return result
 
         return forward
+
+    def close(self) -> None:
+        """Give the library's handle back; recordings were closed before."""
+        if self._library is not None:
+            self._library.close()
+            self._library = None
 
 
 def copy_bandwidth(device: torch.device) -> float:

@@ -32,7 +32,7 @@ def stream_lengths() -> tuple[int, ...]:
 class Settings:
     """What a session does. budget_s: for everything, loading included; blocks: interleaved rounds of samples."""
 
-    budget_s: float = 200.0
+    budget_s: float = 165.0
     blocks: int = 6
     block_ms: float = 900.0
     lengths: Sequence[int] = CORE_LENGTHS
@@ -48,20 +48,20 @@ class Settings:
 def phases(settings: Settings) -> list[Phase]:
     """All phases in the order they run in, with the seconds they take at 27B on one H200."""
     return [
-        *(Phase(f"text {tokens}", 0, 6 + tokens / 200) for tokens in settings.lengths),
+        *(Phase(f"text {tokens}", 0, 7 + tokens / 250) for tokens in settings.lengths),
         Phase("vision-768x512", 0, 4),
-        Phase("image-768x512", 1, 8),
-        Phase("profile", 1, 6),
-        Phase("http", 1, 14),
-        Phase("image-256x256", 2, 7),
-        Phase("questions-4", 2, 9),
-        Phase("images-4", 2, 12),
+        Phase("image-768x512", 1, 7),
+        Phase("image-256x256", 1, 6),
+        Phase("images-4", 1, 10),
+        Phase("http", 2, 14),
+        Phase("questions-4", 2, 8),
         Phase("adapter swap", 2, 4),
-        Phase("stream", 3, 35),
-        Phase("compiled", 2, 45),
+        Phase("profile", 2, 7),
+        Phase("compiled", 3, 45),
+        Phase("stream", 4, 60),
         Phase(f"text {settings.long}", 3, 25),
-        Phase("merged", 1, 10),
-        Phase("merged compiled", 4, 30),
+        Phase("merged", 1, 12),
+        Phase("merged compiled", 5, 30),
     ]
 
 

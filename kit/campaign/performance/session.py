@@ -9,6 +9,7 @@ Does not cover: how a phase does what it does (the other modules), or what is wr
 from __future__ import annotations
 
 import gc
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,7 @@ import torch
 from kit.campaign import device
 from kit.campaign.performance import adapter_swap, breakdown, workloads
 from kit.campaign.performance.budget import Budget
+from kit.campaign.performance.cublaslt_search import Search
 from kit.campaign.performance.floors import Floors, copy_bandwidth
 from kit.campaign.performance.local_http import ServedForm, serving
 from kit.campaign.performance.plan import Measured, Settings, phases
@@ -46,27 +48,37 @@ if TYPE_CHECKING:
     from kit.profile import Profile
 
 FLOOR_TRIALS = 5
+SEARCH_SECONDS = 40.0  # it takes about five
+
+log = logging.getLogger(__name__)
 
 
 def run(profile: Profile, settings: Settings | None = None, started: float | None = None) -> Measured:
     """Load, measure, free. started: `time.perf_counter()` when the budget began (default: now).
 
-    The process settings of the profile must be in force (`kit.runtime.configure`).
+    The process settings of the profile must be in force (`kit.runtime.configure`). Raises what loading raises;
+    what fails later is in `Measured.not_measured`.
     """
     settings = settings or Settings()
     began = time.perf_counter() if started is None else started
-    session = _Session(profile, settings, Budget(settings.budget_s, phases(settings), started=began))
+    search = Search() if profile.runtime.device == "cuda" else None
     try:
-        session.work()
+        session = _Session(profile, settings, Budget(settings.budget_s, phases(settings), started=began), search)
+        try:
+            session.work()
+        finally:
+            session.close()
         return session.found
     finally:
-        session.close()
+        if search is not None:
+            search.close()
 
 
 class _Session:
-    def __init__(self, profile: Profile, settings: Settings, budget: Budget) -> None:
-        self.profile, self.settings, self.budget = profile, settings, budget
+    def __init__(self, profile: Profile, settings: Settings, budget: Budget, search: Search | None) -> None:
+        self.profile, self.settings, self.budget, self.search = profile, settings, budget, search
         self.found = Measured()
+        self.lost = ""  # the phase after which the device did not work any more
         self.cuda = profile.runtime.device == "cuda"
         self.rounds = Rounds(cuda=self.cuda, blocks=settings.blocks, block_ms=settings.block_ms)
         self.found.entries = self.rounds.entries
@@ -85,41 +97,59 @@ class _Session:
         self.floor_backend = choose(self.official.device)
         self.count = workloads.token_counter(self.eager.preparer.tokenizer, profile)
         self.found.facts = {"weight_bytes": self.weight_bytes, "floors": [], "device": [_device(self.cuda)]}
+        with self._timed("build floors"):
+            self.floors = Floors(self.eager.language, self.floor_backend, search)
+        if search is not None:
+            with self._timed("search cuBLASLt"):
+                search.ask(str(self.official.device), settings.lengths, self.floors.shapes, SEARCH_SECONDS)
+            self.found.facts["copy_bytes_per_s"] = copy_bandwidth(self.official.device)
 
     # ------------------------------------------------------------ the order of it all
 
     def work(self) -> None:
         settings, phase = self.settings, self._phase
-        self._bandwidth()
-        with self._timed("build floors"):
-            self.floors = Floors(self.eager.language, self.floor_backend)
         for tokens in settings.lengths:
             phase(f"text {tokens}", partial(self._text, tokens))
         requests = {workload.name: workload.body for workload in workloads.request_workloads()}
         phase("vision-768x512", partial(self._vision, "vision-768x512", requests["image-768x512"]))
-        self.found.facts["device"].append(_device(self.cuda))
-        phase("image-768x512", partial(self._request, "image-768x512", requests))
-        phase("profile", self._profile)
-        phase("http", partial(self._http, requests))
-        for name in ("image-256x256", "questions-4", "images-4"):
+        for name in ("image-768x512", "image-256x256", "images-4"):
             phase(name, partial(self._request, name, requests))
+        phase("http", partial(self._http, requests))
+        phase("questions-4", partial(self._request, "questions-4", requests))
         phase("adapter swap", self._swap)
-        phase("stream", self._stream)
+        phase("profile", self._profile)
         phase("compiled", partial(self._compiled, "compiled-graph", settings.compiled))
+        phase("stream", self._stream)
         phase(f"text {settings.long}", self._long_text)
         phase("merged", self._merged)
         phase("merged compiled", partial(self._compiled, "merged-compiled-graph", settings.compiled[:1]))
+        if not self.lost:
+            self.found.facts["device"].append(_device(self.cuda))
 
     def _phase(self, name: str, work: Callable[[], None]) -> None:
+        """The others stand on their own, unless the device was lost: a fault there breaks every later call."""
         reason = self.budget.refusal(name)
-        if not reason:
+        if self.lost:
+            reason = f"the device was lost in phase {self.lost}"
+        elif not reason:
             with self._timed(name):
                 try:
                     work()
-                except (RuntimeError, ValueError, OSError) as error:  # the other phases stand on their own
-                    reason = f"{type(error).__name__}: {str(error).splitlines()[0][:300]}"
+                    self._synchronise()
+                except Exception as error:
+                    log.warning("phase %s failed", name, exc_info=error)
+                    reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:300]}"
+                    self.lost = "" if self._device_works() else name
         if reason:
             self.found.not_measured.append({"phase": name, "reason": reason})
+
+    def _device_works(self) -> bool:
+        try:
+            self._synchronise()
+        except RuntimeError:
+            log.exception("the device does not work any more")
+            return False
+        return True
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:
@@ -130,10 +160,6 @@ class _Session:
             self.found.seconds[name] = round(time.perf_counter() - began, 3)
 
     # ------------------------------------------------------------ phases
-
-    def _bandwidth(self) -> None:
-        if self.cuda:
-            self.found.facts["copy_bytes_per_s"] = copy_bandwidth(self.official.device)
 
     def _text(self, tokens: int) -> None:
         with self._floor(tokens) as floor:
@@ -159,6 +185,8 @@ class _Session:
                 replay()
                 medians[name] = round(median(self.rounds.watch.time(replay)[0] for _ in range(FLOOR_TRIALS)), 4)
                 ways.append({"way": name, "median_ms": medians[name], "reason": ""})
+            if not medians:
+                raise RuntimeError(f"no way to multiply at {tokens} tokens: {ways[0]['reason']}")
             fastest = min(medians, key=lambda name: medians[name])
             bandwidth = self.found.facts.get("copy_bytes_per_s")
             self.found.facts["floors"].append({
@@ -231,11 +259,13 @@ class _Session:
         """Different lengths, one request each, with a cold cache; then the same again."""
         stream = [self._prepared_text(tokens) for tokens in self.settings.stream]
         for prepared in stream:
-            self.eager.decide(prepared)  # proofs and libraries see every shape before it is timed
+            for engine in (self.eager, self.graph):
+                engine.decide(prepared)  # proofs and libraries see every shape before it is timed
         eager = self._once_each(self.eager, stream)
         self.graph.clear_graphs()
         cold = self._once_each(self.graph, stream)
         replayed = self._once_each(self.graph, stream)
+        self.graph.clear_graphs()  # what 57 graphs hold of the device is no part of what follows
         saved = sum(eager) - sum(replayed)
         self.found.facts["stream"] = {
             "lengths": list(self.settings.stream), "eager_ms": eager, "cold_ms": cold, "replay_ms": replayed,
@@ -289,14 +319,17 @@ class _Session:
             torch.cuda.synchronize()
 
     def close(self) -> None:
-        """Engines in the order that frees recordings before what they read."""
+        """Engines in the order that frees recordings before what they read; nothing of a device that was lost."""
+        if self.lost or not self._device_works():
+            return
         for form in self.forms.values():
             form.close()
+        self.floors.close()
         self.floor_backend.close()
         self.graph.close()
         self.eager.close()
         self.official.close()
-        del self.forms
+        del self.forms, self.floors
         gc.collect()
         if self.cuda:
             torch.cuda.empty_cache()

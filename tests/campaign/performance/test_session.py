@@ -137,6 +137,32 @@ def test_floors_multiply_every_projection_of_every_layer(engine: NativeEngine) -
     assert STACKED_COPIES > 1
 
 
+@pytest.mark.parametrize("device_works", [True, False])
+def test_a_failure_costs_its_phase_and_only_a_lost_device_the_rest(
+    profile: Profile, monkeypatch: pytest.MonkeyPatch, device_works: bool
+) -> None:
+    done: list[str] = []
+
+    def vision(self: object, name: str, body: bytes) -> None:
+        monkeypatch.setattr(session._Session, "_device_works", lambda self: device_works)
+        raise KeyError("no such tower")
+
+    for name in ("text", "request", "profile", "http", "swap", "compiled", "stream", "long_text", "merged"):
+        monkeypatch.setattr(session._Session, f"_{name}", lambda self, *args, name=name: done.append(name))
+    monkeypatch.setattr(session._Session, "_vision", vision)
+    found = session.run(profile, Settings(budget_s=10_000, lengths=(98,)))
+    reasons = {item["phase"]: item["reason"] for item in found.not_measured}
+    assert reasons.pop("vision-768x512") == "KeyError: 'no such tower'"
+    assert done[0] == "text"
+    if device_works:
+        assert not reasons
+        assert done[-2:] == ["merged", "compiled"]
+    else:
+        assert done == ["text"]
+        assert set(reasons.values()) == {"the device was lost in phase vision-768x512"}
+        assert "merged" in reasons
+
+
 def test_a_budget_that_is_spent_leaves_everything_out(profile: Profile) -> None:
     found = session.run(profile, Settings(budget_s=0.0))
     assert found.entries == []
