@@ -10,10 +10,11 @@ Does not cover: the kernels, or whether a decision is right for other inputs (th
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -80,6 +81,22 @@ class Proofs:
         if decision is None:
             decision = self._found[op, key] = _decide(op, key, check)
         return decision.choice == "kernel"
+
+    def first(self, op: str, ways: Mapping[str, Callable[[], tuple[int, int]]], otherwise: str) -> str | None:
+        """The key of the first way of a kernel that may be used, recorded alone; None where none may.
+
+        ways: by key, checks as for `holds`. In the second case the twin is recorded under the key `otherwise`,
+        with what the first check found. Nothing is looked up: the caller keeps the answer.
+        """
+        refused: list[Decision] = []
+        for key, check in ways.items():
+            decision = _decide(op, key, check)
+            if decision.choice == "kernel":
+                self._found[op, key] = decision
+                return key
+            refused.append(decision)
+        self._found[op, otherwise] = dataclasses.replace(refused[0], key=otherwise)
+        return None
 
     def describe(self) -> list[dict[str, Any]]:
         """Every decision, sorted by op and key: plain data for the evidence."""

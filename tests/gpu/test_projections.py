@@ -1,11 +1,12 @@
 """Groups of adapted projections on a GPU: bits of the plain form at the published widths, eager and captured.
 
-Covers: every group of the 27B and 4B layouts over prompt lengths from 1 to 2,282, changed inputs through one
-graph, repeats, poisoned memory, and what the decisions rest on.
+Covers: every group of the 27B and 4B layouts over prompt lengths from 1 to 2,282, every form at each, changed
+inputs through one graph, repeats, poisoned memory, and what the decisions rest on.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -17,13 +18,22 @@ if not torch.cuda.is_available():
 
 from kit.engine.cuda_graph import CudaGraphs
 from kit.kernels import Projection
-from kit.kernels.fused_projections import FusedProjections
+from kit.kernels.fused_projections import FORMS, Form, Forms, FusedProjections
 from kit.kernels.projections import add_delta, project
-from kit.kernels.projections_kernel import Member, Tile, combine, shrink
+from kit.kernels.projections_kernel import Launch, Member, Tile, combine, shrink
 from kit.kernels.proof import PoisonedAllocations, Proofs, compare
 from kit.kernels.sum_order import read
 
 DEVICE = torch.device("cuda")
+OWN: Forms = ((math.inf, Form(own=True)),)
+FORMS_AT_ALL_LENGTHS: dict[str, Forms] = {
+    "chosen": FORMS,
+    "own": OWN,
+    "own aside": ((math.inf, Form(own=True, adapter=1, narrow=1024)),),
+    "cuBLAS": ((math.inf, Form(own=False)),),
+    "cuBLAS aside": ((math.inf, Form(own=False, adapter=4, narrow=1024)),),
+    "everything aside": ((math.inf, Form(own=False, adapter=3, narrow=10**6)),),
+}
 TOKENS = (1, 2, 3, 63, 98, 171, 278, 392, 475, 1024, 2282)
 GROUPS = {  # inner width, rows of each projection
     "delta in": (5120, (10240, 6144, 48, 48)),
@@ -75,9 +85,10 @@ def group(request: pytest.FixtureRequest) -> tuple[int, tuple[Projection, ...]]:
     return inner, members(inner, widths)
 
 
-def test_eager_bits(group: tuple[int, tuple[Projection, ...]]) -> None:
+@pytest.mark.parametrize("forms", [FORMS, OWN], ids=["chosen", "own"])
+def test_eager_bits(group: tuple[int, tuple[Projection, ...]], forms: Forms) -> None:
     inner, projections = group
-    op = FusedProjections(Proofs())
+    op = FusedProjections(Proofs(), forms)
     for tokens in TOKENS:
         for seed in (0, 1, 2):
             x = inputs(tokens, inner, seed)
@@ -86,12 +97,15 @@ def test_eager_bits(group: tuple[int, tuple[Projection, ...]]) -> None:
             assert equal(ours, project(x, projections)), (tokens, seed)
 
 
-def test_captured_bits_with_changed_inputs_and_repeats(group: tuple[int, tuple[Projection, ...]]) -> None:
+@pytest.mark.parametrize("form", FORMS_AT_ALL_LENGTHS)
+def test_captured_bits_with_changed_inputs_and_repeats(
+    group: tuple[int, tuple[Projection, ...]], form: str
+) -> None:
     """The forward of the recording runs three groups, each on the one before's result."""
     inner, projections = group
     back = members(projections[0].weight.shape[0], (inner,))
-    op, backend = FusedProjections(Proofs()), CudaGraphs(DEVICE)
-    for tokens in (1, 63, 98, 392, 1024):
+    op, backend = FusedProjections(Proofs(), FORMS_AT_ALL_LENGTHS[form]), CudaGraphs(DEVICE)
+    for tokens in (1, 63, 98, 228, 392, 1024):
         x = inputs(tokens, inner, 0).clone()
 
         def forward(run: Callable[..., tuple[Tensor, ...]] = op, x: Tensor = x) -> Tensor:
@@ -101,25 +115,28 @@ def test_captured_bits_with_changed_inputs_and_repeats(group: tuple[int, tuple[P
 
         backend.run(forward)
         recording = backend.record(forward, "text")
-        for repeat in range(20):
-            x.copy_(inputs(tokens, inner, repeat % 3))
-            assert equal([recording.replay()], [forward(project)]), (tokens, repeat)
+        for seed in range(3):
+            x.copy_(inputs(tokens, inner, seed))
+            expected = [forward(project)]
+            for repeat in range(7):
+                assert equal([recording.replay()], expected), (tokens, seed, repeat)
         recording.close()
     backend.close()
 
 
 @pytest.mark.parametrize("tokens", [98, 171, 392, 475, 1024, 2282])
 def test_every_product_of_an_adapter_is_ours(tokens: int) -> None:
-    """What cuBLAS of CUDA 13.0 does on an H200 is followed wholly; elsewhere this may fail while bits are right."""
+    """But for some out of the rank, with few rows: cuBLAS may add 48 and 1,024 in a way that is not followed.
+
+    So on an H200 with cuBLAS of CUDA 13.0; elsewhere this may fail while bits are right.
+    """
     proofs = Proofs()
-    op = FusedProjections(proofs)
+    op = FusedProjections(proofs, OWN)
     for inner, widths in list(GROUPS.values())[:5]:
         op(inputs(tokens, inner, 0), members(inner, widths))
-    choices: dict[tuple[str, str], set[str]] = {}
-    for decision in proofs.describe():
-        place = (decision["op"], decision["key"].partition(" in ")[0])
-        choices.setdefault(place, set()).add(decision["choice"])
-    assert [place for place, found in choices.items() if "kernel" not in found] == []
+    refused = [decision for decision in proofs.describe() if decision["choice"] != "kernel"]
+    allowed = {("project.expand", f"{tokens}x{width} in no known way") for width in (48, 1024)}
+    assert {(decision["op"], decision["key"]) for decision in refused} <= allowed, refused
 
 
 @pytest.mark.parametrize("inner", [5120, 6144, 17408])
@@ -135,14 +152,14 @@ def test_an_order_read_from_a_product_gives_its_bits(inner: int) -> None:
         )
 
 
-@pytest.mark.parametrize("rows", [32, 64, 128])
-def test_rows_a_program_change_no_bit_and_no_write_is_missing(rows: int) -> None:
+@pytest.mark.parametrize("launch", [Launch(32, 32, 2, 3), Launch(64, 16, 4, 3), Launch(128, 32, 8, 2)])
+def test_the_launch_changes_no_bit_and_no_write_is_missing(launch: Launch) -> None:
     x = inputs(171, 5120, 0)
     downs = [p.down for p in members(5120, (48, 48, 48)) if p.down is not None]
     order = FusedProjections(Proofs())._shrink_order(x, x.float(), downs[0])
     assert order is not None
     with PoisonedAllocations():  # type: ignore[no-untyped-call]
-        low = shrink(x, downs, order, rows)
+        low = shrink(x, downs, order, launch=launch)
     assert equal(low.unbind(), [x.float() @ down.t() for down in downs])
 
 

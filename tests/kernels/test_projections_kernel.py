@@ -19,7 +19,7 @@ from tests.kernels.inputs import DEVICE, poisoned, random, same_bits
 
 pytest.importorskip("triton")
 
-from kit.kernels.projections_kernel import Member, Tile, combine, expand, shrink, tile_for
+from kit.kernels.projections_kernel import Launch, Member, Tile, combine, expand, launch_for, shrink, tile_for
 from kit.kernels.sum_order import RUN, Order, contiguous, interleaved
 
 SMALL = Tile(16, 32, 1, 1)
@@ -94,8 +94,8 @@ class TestShrink:
 
     def test_rows_are_independent_of_each_other_and_of_the_tile(self) -> None:
         x, down, order = fractions(70, 80), fractions(16, 80, seed=1), contiguous(80, 32)
-        for rows in (16, 64, 128):
-            assert same_bits(shrink(x, [down], order, rows), shrink(x, [down], order))
+        for launch in (Launch(16, 32, 1, 1), Launch(128, 16, 4, 2), launch_for(98), launch_for(2282)):
+            assert same_bits(shrink(x, [down], order, launch=launch), shrink(x, [down], order))
         spoilt = x.clone()
         spoilt[3, 5] = math.nan
         with np.errstate(invalid="ignore"):
@@ -103,6 +103,17 @@ class TestShrink:
         assert low[3].isnan().all()
         assert low[:3].isfinite().all()
         assert low[4:].isfinite().all()
+
+    @pytest.mark.parametrize("order", [contiguous(80, 80), contiguous(80, 32), interleaved(3)], ids=str)
+    def test_the_result_is_written_where_it_is_asked_for(self, order: Order) -> None:
+        x, downs, out = (
+            fractions(5, 80),
+            [fractions(16, 80, seed=1 + i) for i in range(2)],
+            fractions(2, 5, 16),
+        )
+        low = shrink(x, downs, order, out)
+        assert low.data_ptr() == out.data_ptr()
+        assert same_bits(out, torch.stack([x @ down.t() for down in downs]))
 
     def test_several_runs_that_are_not_of_eight_are_refused(self) -> None:
         x, down = fractions(5, 80), fractions(16, 80)

@@ -143,6 +143,25 @@ class TestHolds:
         assert proofs.describe()[0]["choice"] == "twin"
         assert proofs.describe()[0]["reason"]
 
+    @pytest.mark.parametrize("right", [0, 2])
+    def test_the_first_of_several_ways_is_one_decision(self, right: int) -> None:
+        proofs, ran = Proofs(), list[int]()
+
+        def check(number: int) -> Callable[[], tuple[int, int]]:
+            return lambda: (ran.append(number), (5, int(number != right)))[1]
+
+        ways = {f"way {number}": check(number) for number in range(4)}
+        assert proofs.first("op", ways, "no way") == f"way {right}"
+        assert ran == list(range(right + 1))
+        (decision,) = proofs.describe()
+        assert (decision["key"], decision["choice"]) == (f"way {right}", "kernel")
+
+    def test_of_several_ways_that_all_fail_the_first_is_reported(self) -> None:
+        proofs = Proofs()
+        assert proofs.first("op", {"a": lambda: (5, 3), "b": lambda: (5, 4)}, "no way") is None
+        (decision,) = proofs.describe()
+        assert (decision["key"], decision["choice"], decision["different"]) == ("no way", "twin", 3)
+
 
 class TestComparison:
     def test_bits_not_values(self) -> None:
