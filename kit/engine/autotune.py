@@ -79,6 +79,12 @@ def forget() -> None:
     _ledger = None
 
 
+def let_go() -> None:
+    """Drop the arguments that an autotuner keeps of a call it failed to tune: tensors, and the memory behind them."""
+    for tuner in autotuners().values():
+        tuner.nargs = None
+
+
 def late() -> list[Winner]:
     """Winners that the installed ledger does not have, or has otherwise; none where no ledger is installed."""
     if _ledger is None:

@@ -106,6 +106,18 @@ class CudaDevice:
         return total - free - torch.cuda.memory_reserved(self._device)
 
 
+def give_back(device: torch.device) -> None:
+    """Return what a closed engine's tensors and products took, after waiting for the last of them; a CPU has nothing.
+
+    Other engines of the process go on: their next product allocates a workspace again, and graphs have their own.
+    """
+    if device.type == "cuda":
+        cuda = CudaDevice(device)
+        cuda.synchronise()
+        cuda.clear_workspaces()
+        cuda.empty_cache()
+
+
 def memory() -> dict[str, int]:
     """What torch's allocator holds on the current device, in bytes; {} in a process without a CUDA context.
 

@@ -170,8 +170,10 @@ class CudaGraphs:
             except Exception as error:
                 log.debug("%s failed", step, exc_info=error)
                 self._leave(graph, pool, step)
-                # Tensors of the forward that failed would live, in the pool, as long as this error does.
+                # Tensors of the forward that failed would live, in the pool, as long as this error does, or
+                # until the kernel is called again that it could not tune.
                 traceback.clear_frames(error.__traceback__)
+                autotune.let_go()
                 return None, f"{step} failed: {type(error).__name__}: {error}"
 
     def _leave(self, graph: Any, pool: _SharedPool, step: str) -> None:

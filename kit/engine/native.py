@@ -22,6 +22,7 @@ from kit.checkpoint.tokens import load_tokenizer
 from kit.contract.answer import answer
 from kit.engine import autotune
 from kit.engine.base import Counters, Decision, Event, Grid, Prepared, PreparedQuestion, QuestionResult
+from kit.engine.cuda_device import give_back
 from kit.engine.prepare import Preparer
 from kit.engine.transfer import Prompt, Stopwatch, host_rows, upload
 from kit.kernels import Ops, select
@@ -266,8 +267,7 @@ class NativeEngine:
         for name in ("language", "vision", "head"):
             if hasattr(self, name):
                 delattr(self, name)
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+        give_back(self.device)
 
 
 def _text_tables(rotary: TextRotary, device: torch.device, tokens: int) -> tuple[Tensor, Tensor]:

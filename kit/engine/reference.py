@@ -28,6 +28,7 @@ from kit.contract.answer import answer
 from kit.contract.prompt import SYSTEM, user_message
 from kit.engine import autotune
 from kit.engine.base import Counters, Decision, Event, Prepared, PreparedQuestion, QuestionResult
+from kit.engine.cuda_device import give_back
 from kit.engine.prepare import Preparer
 from kit.engine.reference_model import ReferenceError, load_official
 
@@ -196,8 +197,7 @@ class ReferenceEngine:
     def close(self) -> None:
         """Drop the model; the engine cannot be used afterwards."""
         self.model = None
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+        give_back(self.device)
 
 
 def active_functions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from kit.engine import autotune
 from kit.engine.autotune import (
@@ -232,6 +233,29 @@ class TestFiles:
         kernels.plain.cache[(64,)] = kernels.plain.configs[0]
         install_recorded()  # a second engine in one process must not hide what the first one tuned
         assert len(report()["late"]) == 1
+
+
+def test_arguments_of_a_call_that_could_not_be_tuned_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    triton = pytest.importorskip("triton")
+
+    def broken(*arguments: Any, **settings: Any) -> None:
+        raise RuntimeError("not while a graph is captured")
+
+    def real(x: Any, N: Any, B: Any) -> None: ...
+
+    configs = [triton.Config({"B": 16}), triton.Config({"B": 32})]
+    tuner = triton.runtime.Autotuner(
+        triton.runtime.JITFunction(real), ["x", "N"], configs, ["N"], [], [], do_bench=broken
+    )
+    module = types.ModuleType("fla.real")
+    vars(module)["real"] = tuner
+    monkeypatch.setitem(sys.modules, "fla.real", module)
+    x = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="captured"):
+        tuner.run(x, 3, grid=(1,), warmup=False)
+    assert tuner.nargs["x"] is x
+    autotune.let_go()
+    assert tuner.nargs is None
 
 
 def test_triton_s_own_classes_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:

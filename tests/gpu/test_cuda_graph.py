@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kit.engine import autotune
 from kit.engine.capture import choose
 from kit.engine.graph_cache import CaptureError
 
@@ -474,10 +475,12 @@ class TestFailure:
 
 class TestKernelsOfOthers:
     def test_a_kernel_tuned_before_is_captured_and_one_that_is_not_fails_the_capture(
-        self, backend: CudaGraphs
+        self, backend: CudaGraphs, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pytest.importorskip("triton")
         from tests.gpu import tuned_kernel
+
+        monkeypatch.setattr(autotune, "PACKAGES", (*autotune.PACKAGES, "tests"))
 
         def forward(width: int) -> Callable[[], Tensor]:
             x = random(4, width)
