@@ -34,18 +34,20 @@ class Line:
 
 
 class Fork(Line):
-    """Branch n is side stream n - 1. Made where the branches are to start, on the stream they return to."""
+    """Branch n is side stream n - 1. Branches start where the first of them is entered, behind everything that
+    was issued on the main stream until then, whatever fills freshly allocated memory included."""
 
     def __init__(self, sides: Sequence[torch.cuda.Stream]) -> None:
         self._sides = sides
         self._main = torch.cuda.current_stream(sides[0].device)
-        self._start = self._main.record_event()
+        self._start: torch.cuda.Event | None = None
         self._used: list[torch.cuda.Stream] = []
 
     def branch(self, number: int, after: Any = None) -> AbstractContextManager[Any]:
         if number == 0:
             return contextlib.nullcontext()
         side = self._sides[number - 1]
+        self._start = self._start or self._main.record_event()
         if side not in self._used:
             self._used.append(side)
             side.wait_event(self._start)

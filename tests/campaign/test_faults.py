@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kit.campaign import faults
 from kit.campaign.drill import Drill, DrillFailedError, read_drills
 from kit.campaign.drill_requests import invalid_requests, long_request, slow_request
 from kit.campaign.faults import run_drills
@@ -72,7 +73,8 @@ def test_the_cache_was_full_then_empty_then_full_again(run: Run) -> None:  # noq
     assert seen["counters"]["text"]["invalidations"] > 0
 
 
-def test_a_kill_that_came_too_late_is_a_failed_drill(run: Run) -> None:  # noqa: F811
+def test_a_kill_that_came_too_late_is_a_failed_drill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr(faults, "IN_FLIGHT", 1)
     with pytest.raises(DrillFailedError, match="killed-worker: the request was in flight"):
         drill(run, Starter())
     assert [line["drill"] for line in read_drills(run.path)] == NAMES, "later drills still ran and were recorded"
