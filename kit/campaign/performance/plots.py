@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from kit.campaign.figures import ENGINE_STYLE, QUIET, canvas, titled
 
@@ -62,6 +62,7 @@ def latency_against_tokens(rows: Sequence[Row], floors: Sequence[Row]) -> Figure
     for scale in (axis.xaxis, axis.yaxis):
         scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         scale.set_minor_formatter(NullFormatter())
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     lengths = sorted({row["tokens"] for row in text})
     axis.set_xticks(lengths, [str(tokens) for tokens in lengths])
     axis.grid(axis="y")
