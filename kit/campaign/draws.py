@@ -13,10 +13,8 @@ Does not cover: judging a run (`kit.campaign.verdict`), graphs, or kernels that 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -29,13 +27,15 @@ from typing import TYPE_CHECKING, Any
 
 from kit import runtime
 from kit.campaign.protocol import Case, load_protocol
+from kit.campaign.reading import decode_float32
 from kit.campaign.run_folder import RunError, exclusive, open_run
 from kit.campaign.sensitivity import changed_steps, first_maximum
 from kit.contract.answer import softmax
 from kit.engine import autotune
 from kit.evidence import provenance
-from kit.evidence.records import write_json
+from kit.evidence.records import sha256_bytes, sha256_json, write_json
 from kit.profile import PROJECT_ROOT, load_profile
+from kit.serve.recorder import float32_hex
 
 if TYPE_CHECKING:
     from kit.engine.base import Decision, Engine
@@ -44,11 +44,8 @@ if TYPE_CHECKING:
 FORMAT = "kit-draws/1"
 FILE = "records/draws.json"
 REPEATS = 20
-SIDES = ("reference", "native")
 # No timing may be read back, whoever asks for it: FLA's own switch, and Triton's for every autotuner.
 NO_KEPT_TIMINGS = {"FLA_CACHE_RESULTS": "0", "TRITON_CACHE_AUTOTUNING": "0"}
-
-Logits = tuple[float, ...]
 
 
 class DrawFailedError(RuntimeError):
@@ -119,8 +116,7 @@ def chosen_cases(cases: Sequence[Case], texts: int | None, images: int | None) -
 
 def sources_digest(hashes: Mapping[str, str]) -> str:
     """One SHA-256 over the hashes of all source files."""
-    text = json.dumps(hashes, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_json(hashes)
 
 
 @contextmanager
@@ -216,8 +212,8 @@ def _raw(decision: Decision) -> list[dict[str, str]]:
     """Each question's hidden row as its SHA-256, and its label logits as float32 hex."""
     return [
         {
-            "hidden": hashlib.sha256(result.hidden).hexdigest(),
-            "logits": struct.pack(f"<{len(result.logits)}f", *result.logits).hex(),
+            "hidden": sha256_bytes(result.hidden),
+            "logits": float32_hex(result.logits),
         }
         for result in decision.questions
     ]
@@ -256,12 +252,14 @@ def kernels_that_differ(draws: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {kernel: len(found) for kernel, found in sorted(choices.items()) if len(found) > 1}
 
 
-def _between(one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], temperatures: Mapping[str, float]) -> dict[str, Any]:
+def _between(
+    one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], temperatures: Mapping[str, float]
+) -> dict[str, Any]:
     """The reference under two draws: rows and logits that differ, and the largest differences."""
     hidden = logits = flips = 0
     steps = probability = 0.0
     for a, b in zip(one, two, strict=True):
-        x, y = _floats(a["reference"]["logits"]), _floats(b["reference"]["logits"])
+        x, y = decode_float32(a["reference"]["logits"]), decode_float32(b["reference"]["logits"])
         p, q = (softmax(values, temperatures[a["modality"]]) for values in (x, y))
         hidden += a["reference"]["hidden"] != b["reference"]["hidden"]
         logits += x != y
@@ -269,11 +267,6 @@ def _between(one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]],
         steps = max(steps, changed_steps(x, y))
         probability = max(probability, *(abs(m - n) for m, n in zip(p, q, strict=True)))
     return {"hidden": hidden, "logits": logits, "flips": flips, "max_steps": steps, "max_probability": probability}
-
-
-def _floats(text: str) -> Logits:
-    data = bytes.fromhex(text)
-    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 def exit_code(document: Mapping[str, Any]) -> int:
@@ -286,15 +279,18 @@ def table(document: Mapping[str, Any]) -> str:
     """The comparison as fixed-width text: one line a draw, one line a kernel that differs."""
     summary = document["summary"]
     pairs = {tuple(pair["draws"]): pair for pair in summary["between"]}
+    head = f"{'draw':<6}{'digest':<14}{'native differs':>15}"
+    head += f"{'hidden rows':>13}{'logits':>8}{'flips':>7}{'steps':>8}{'probability':>13}"
     lines = [
         "Native against reference under each draw, and the reference against draw 1",
-        f"{'draw':<6}{'digest':<14}{'native differs':>15}{'hidden rows':>13}{'logits':>8}{'flips':>7}{'steps':>8}{'probability':>13}",
+        head,
     ]
     for number, draw in enumerate(document["draws"], 1):
         of = f"{summary['native_different'][number - 1]} of {summary['questions']}"
         line = f"{number:<6}{draw['digest'][:12]:<14}{of:>15}"
         if pair := pairs.get((1, number)):
-            line += f"{pair['hidden']:>13}{pair['logits']:>8}{pair['flips']:>7}{pair['max_steps']:>8.3g}{pair['max_probability']:>13.6f}"
+            line += f"{pair['hidden']:>13}{pair['logits']:>8}{pair['flips']:>7}"
+            line += f"{pair['max_steps']:>8.3g}{pair['max_probability']:>13.6f}"
         lines.append(line)
     lines += [f"{kernel.rpartition('.')[2]}: {count} choices" for kernel, count in summary["kernels"].items()]
     repeats = sum(repeat["calls"] for repeat in document["repeats"])

@@ -9,7 +9,6 @@ sent when (`kit.campaign.plan`), and making the corpus (`generate.py` in the fol
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -23,7 +22,7 @@ from kit.contract import strict_json
 from kit.contract.errors import ContractError
 from kit.contract.prompt import Question
 from kit.contract.request import compile_questions
-from kit.evidence.records import write_atomic
+from kit.evidence.records import sha256_bytes, sha256_file, write_atomic
 from kit.profile import from_root
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def load_protocol(path: str | Path, sha256: str = "", answers: str = REFERENCE) 
     has_sums = (folder / SUMS).is_file()
     if has_sums:
         _check_sums(folder)
-    digest = _sha256(folder / (SUMS if has_sums else CORPUS))
+    digest = sha256_file(folder / (SUMS if has_sums else CORPUS))
     if sha256 and digest != sha256:
         raise ProtocolError(
             f"{folder.name}: the SHA-256 of {SUMS if has_sums else CORPUS} is {digest}, the profile pins {sha256}: "
@@ -119,10 +118,10 @@ def freeze(path: str | Path, responses: Mapping[str, Mapping[str, Any]], answers
 def write_sums(path: str | Path) -> str:
     """Write SHA256SUMS over every file of the folder as it is; returns the SHA-256 of that file."""
     folder = _folder(path)
-    lines = [f"{_sha256(folder / name)}  {name}\n" for name in sorted(_files(folder))]
+    lines = [f"{sha256_file(folder / name)}  {name}\n" for name in sorted(_files(folder))]
     data = "".join(lines).encode()
     write_atomic(folder / SUMS, data)
-    return hashlib.sha256(data).hexdigest()
+    return sha256_bytes(data)
 
 
 # ---------------------------------------------------------------- files
@@ -156,7 +155,7 @@ def _check_sums(folder: Path, rewritten: tuple[str, ...] = ()) -> None:
     problems = [f"{name} is listed but missing" for name in sorted(listed.keys() - present - set(rewritten))]
     problems += [f"{name} is not listed" for name in sorted(present - listed.keys() - set(rewritten))]
     for name in sorted((listed.keys() & present) - set(rewritten)):
-        found = _sha256(folder / name)
+        found = sha256_file(folder / name)
         if found != listed[name]:
             problems.append(f"{name} was changed: SHA-256 {found[:16]}..., frozen as {listed[name][:16]}...")
     if CORPUS not in listed:
@@ -184,10 +183,6 @@ def _listed(folder: Path) -> dict[str, str]:
             raise ProtocolError(f"{where}: {name} is listed twice")
         listed[name] = digest
     return listed
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 # ---------------------------------------------------------------- requests

@@ -11,11 +11,12 @@ each probability in its shortest form that reads back as the same float.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kit.evidence.records import sha256_file, sha256_json
 
 if TYPE_CHECKING:
     from kit.campaign.protocol import Protocol
@@ -33,12 +34,13 @@ def check_published(protocol: Protocol, pins: Path) -> None:
     problems = [*differences(protocol, load_pins(pins))]
     if problems:
         more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        raise PinsError(f"{protocol.path.name} is not the protocol pinned in {pins.name}: {'; '.join(problems[:SHOWN])}{more}")
+        said = "; ".join(problems[:SHOWN])
+        raise PinsError(f"{protocol.path.name} is not the protocol pinned in {pins.name}: {said}{more}")
 
 
 def differences(protocol: Protocol, pins: Mapping[str, Any]) -> Iterator[str]:
     """What of a protocol is not as pinned, in words."""
-    found = hashlib.sha256((protocol.path / "corpus.jsonl").read_bytes()).hexdigest()
+    found = sha256_file(protocol.path / "corpus.jsonl")
     if found != pins["corpus_sha256"]:
         yield f"corpus.jsonl has SHA-256 {found[:16]}..., published was {pins['corpus_sha256'][:16]}..."
         return
@@ -63,8 +65,7 @@ def answers_digest(response: Mapping[str, Any]) -> str:
         question: {candidate: float(p) for candidate, p in answer["probabilities"].items()}
         for question, answer in response["answers"].items()
     }
-    text = json.dumps(probabilities, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_json(probabilities)
 
 
 def load_pins(path: Path) -> dict[str, Any]:

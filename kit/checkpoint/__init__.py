@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.checkpoint import hub
-from kit.checkpoint.files import CheckpointError, cache_root, digest_of, hash_files, sha256_file
+from kit.checkpoint.files import CheckpointError, cache_root, digest_of, hash_files
 from kit.checkpoint.tokens import Tokenizer, from_qwen_package, load_tokenizer
 from kit.contract.answer import Calibration
+from kit.evidence.records import sha256_file
 from kit.profile import Checkpoint, from_root
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ def locate(profile: Profile) -> CheckpointFiles:
     """Find the checkpoint of a profile, generating a synthetic one into the cache on first use.
 
     Synthetic: every file is hashed and must give the pinned digest (with the recipe of every tensor, where the
-    tensors are made at load and never written). Folder: every file is hashed, the digest
-    names what was found. Export: every file must be the one its marker names. Hub: every pinned file must be there, lead nowhere else, and be unchanged (size and
-    time) since `verify` read it on this machine; 55 GB are not hashed again. Raises CheckpointError saying
-    what to do.
+    tensors are made at load and never written). Folder: every file is hashed, the digest names what was found.
+    Export: every file must be the one its marker names. Hub: every pinned file must be there, lead nowhere else,
+    and be unchanged (size and time) since `verify` read it on this machine; 55 GB are not hashed again. Raises
+    CheckpointError saying what to do.
     """
     checkpoint = profile.checkpoint
     if checkpoint.kind == "synthetic":
@@ -106,7 +107,8 @@ def _hub_source(checkpoint: Checkpoint) -> str:
 def find_tokenizer(profile: Profile) -> Tokenizer | None:
     """The tokenizer of a profile if it can be had without weights or network, else None.
 
-    Synthetic: the committed file, or the package whose vocabulary the recipe has. Hub: the pinned file, if it alone is on disk with the right bytes.
+    Synthetic: the committed file, or the package whose vocabulary the recipe has. Folder and export: the one in
+    it. Hub: the pinned file, if it alone is on disk with the right bytes.
     """
     from kit.checkpoint.recipes import RECIPES
 
@@ -158,7 +160,8 @@ def _synthetic(checkpoint: Checkpoint) -> CheckpointFiles:
             f"{folder}: its files give digest {found}, the profile pins {checkpoint.digest}; "
             "something changed them: delete that folder and run again"
         )
-    files = _files(folder / "base", folder / "adapter", checkpoint.digest, f"generator {plan.generator}, seed {plan.seed}")
+    source = f"generator {plan.generator}, seed {plan.seed}"
+    files = _files(folder / "base", folder / "adapter", checkpoint.digest, source)
     return files if plan.recipe.files else replace(files, plan=plan)
 
 
@@ -204,7 +207,9 @@ def _locked(store: Path) -> Iterator[None]:
 def make(profile: Profile) -> dict[str, Any]:
     """Generate (or find) a synthetic checkpoint and say where it is."""
     if profile.checkpoint.kind != "synthetic":
-        raise CheckpointError(f"profile {profile.name} has a checkpoint of kind {profile.checkpoint.kind!r}: nothing to make")
+        raise CheckpointError(
+            f"profile {profile.name} has a checkpoint of kind {profile.checkpoint.kind!r}: nothing to make"
+        )
     return _report(profile, locate(profile), [])
 
 

@@ -28,9 +28,9 @@ from safetensors import safe_open
 from kit import __version__
 from kit.checkpoint import contents, exported, shards
 from kit.checkpoint.exported import CONTRACT, MARKER, PROGRESS, Entry, Marker, file_entry
-from kit.checkpoint.files import BLOCK, CheckpointError
+from kit.checkpoint.files import CheckpointError
 from kit.checkpoint.tokens import load_tokenizer
-from kit.evidence.records import write_json
+from kit.evidence.records import BLOCK, write_json
 
 if TYPE_CHECKING:
     from kit.checkpoint import CheckpointFiles
@@ -70,11 +70,11 @@ class _Export:
     def __init__(self, files: CheckpointFiles, folder: Path, inputs: dict[str, str]) -> None:
         self.files, self.folder, self.inputs = files, folder, inputs
         self.weight_map = shards.read_index(files.base / contents.INDEX)
-        self.tokenizer_ids = load_tokenizer(files.base).label_ids
+        self.label_ids = load_tokenizer(files.base).label_ids
         self.head_rows = self._head_rows()
         self.contract: dict[str, Any] = {
             "version": CONTRACT,
-            "label_token_ids": list(self.tokenizer_ids),
+            "label_token_ids": list(self.label_ids),
             "head_rows": self.head_rows,
             "calibration": asdict(files.calibration),
         }
@@ -152,7 +152,7 @@ class _Export:
             return None  # tied: the embeddings are the head, and they are taken over whole
         with safe_open(self.files.base / self.weight_map[HEAD], framework="pt") as shard:
             rows: int = shard.get_slice(HEAD).get_shape()[0]
-        return min(rows, max(HEAD_ROWS, max(self.tokenizer_ids) + 1))
+        return min(rows, max(HEAD_ROWS, max(self.label_ids) + 1))
 
     # ------------------------------------------------------------ how it is made
 
@@ -165,7 +165,9 @@ class _Export:
         entry = file_entry(beside, origin)
         if origin and entry.sha256 != self.inputs[origin]:
             beside.unlink()
-            raise CheckpointError(f"{origin}: SHA-256 is {entry.sha256}, expected {self.inputs[origin]}: it changed meanwhile")
+            raise CheckpointError(
+                f"{origin}: SHA-256 is {entry.sha256}, expected {self.inputs[origin]}: it changed meanwhile"
+            )
         target.unlink(missing_ok=True)  # renaming one link of a file over another does nothing
         os.replace(beside, target)
         _sync(target.parent)
@@ -180,12 +182,16 @@ class _Export:
         """Take up what an earlier process left, or begin in an empty folder."""
         if not (self.folder / PROGRESS).exists():
             if any(self.folder.iterdir()):
-                raise CheckpointError(f"{self.folder}: holds files and no {PROGRESS}, so it is not an export of ours; name a new folder")
+                raise CheckpointError(
+                    f"{self.folder}: holds files and no {PROGRESS}, so it is not an export of ours; name a new folder"
+                )
             self._note()
             return
         progress = _read_progress(self.folder)
         if progress["fingerprint"] != self.fingerprint:
-            raise CheckpointError(f"{self.folder}: an unfinished export of other inputs or by another kit; name a new folder")
+            raise CheckpointError(
+                f"{self.folder}: an unfinished export of other inputs or by another kit; name a new folder"
+            )
         for leftover in self.folder.rglob(f"{PARTIAL}*"):
             leftover.unlink()
         self.done = {
@@ -233,7 +239,9 @@ def _refuse_overlap(files: CheckpointFiles, folder: Path) -> None:
     real = folder.resolve()
     for source in (files.base.resolve(), files.adapter.resolve()):
         if real == source or real.is_relative_to(source) or source.is_relative_to(real):
-            raise CheckpointError(f"{folder}: lies in the checkpoint it would be made from, or around it; name another folder")
+            raise CheckpointError(
+                f"{folder}: lies in the checkpoint it would be made from, or around it; name another folder"
+            )
 
 
 @contextmanager

@@ -7,7 +7,6 @@ are unfinished, changed, foreign or of another version. Does not cover: making o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kit.checkpoint.files import CheckpointError, digest_of, list_files, sha256_file
+from kit.checkpoint.files import CheckpointError, digest_of, list_files
+from kit.evidence.records import sha256_file, sha256_json
 
 FORMAT = "kit-export/1"
 MARKER = "export.json"
@@ -63,9 +63,7 @@ class Marker:
 
 def fingerprint(inputs: Mapping[str, str], contract: Mapping[str, Any], producer: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical JSON of inputs, contract and producer."""
-    facts = {"format": FORMAT, "inputs": inputs, "contract": contract, "producer": producer}
-    text = json.dumps(facts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_json({"format": FORMAT, "inputs": inputs, "contract": contract, "producer": producer})
 
 
 def open_export(folder: Path, digest: str = "") -> Marker:
@@ -83,7 +81,8 @@ def open_export(folder: Path, digest: str = "") -> Marker:
     if problems:
         more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise CheckpointError(
-            f"{folder}: not the export that was finished: {'; '.join(problems[:SHOWN])}{more}; export again into a new folder"
+            f"{folder}: not the export that was finished: {'; '.join(problems[:SHOWN])}{more}; "
+            "export again into a new folder"
         )
     return marker
 
@@ -163,4 +162,5 @@ def _file_problems(folder: Path, marker: Marker) -> Iterator[str]:
 def is_plain(name: str) -> bool:
     """A relative name with `/` that stays below its folder."""
     parts = PurePosixPath(name).parts
-    return bool(parts) and parts[0] != "/" and ".." not in parts and "\\" not in name and str(PurePosixPath(name)) == name
+    below = bool(parts) and parts[0] != "/" and ".." not in parts
+    return below and "\\" not in name and str(PurePosixPath(name)) == name

@@ -1,19 +1,17 @@
 """The files of a checkpoint: where the cache is, what is inside it, and one digest over all of it.
 
-Covers: the cache root, safe listing of a folder (regular files that do not lead out of it), SHA-256 of files
-and the digest of a folder. Does not cover: tensors (`kit.checkpoint.contents`) or making anything.
+Covers: the cache root, safe listing of a folder (regular files that do not lead out of it), SHA-256 of its
+files and the digest of a folder. Does not cover: tensors (`kit.checkpoint.contents`) or making anything.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from kit.evidence.records import sha256_bytes, sha256_file
 from kit.profile import PROJECT_ROOT
-
-BLOCK = 8 << 20
 
 
 class CheckpointError(RuntimeError):
@@ -23,15 +21,6 @@ class CheckpointError(RuntimeError):
 def cache_root() -> Path:
     """`$KIT_CACHE`, or `.cache` in the project root."""
     return Path(os.environ.get("KIT_CACHE") or PROJECT_ROOT / ".cache").absolute()
-
-
-def sha256_file(path: Path) -> str:
-    """SHA-256 of a file, in hex, read in 8 MiB blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def safe_file(path: Path, inside: Iterable[Path]) -> None:
@@ -82,4 +71,4 @@ def hash_files(folder: Path, inside: Iterable[Path] = ()) -> dict[str, str]:
 def digest_of(hashes: Mapping[str, str]) -> str:
     """SHA-256 over the lines `{sha256}  {name}` sorted by name: what `sha256sum` would print, hashed."""
     lines = "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    return sha256_bytes(lines.encode())

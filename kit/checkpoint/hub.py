@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from huggingface_hub import snapshot_download, try_to_load_from_cache
 
-from kit.checkpoint.files import CheckpointError, blob_folders, cache_root, safe_file, sha256_file
+from kit.checkpoint.files import CheckpointError, blob_folders, cache_root, safe_file
 from kit.checkpoint.pins import FolderPins, Pins, load_pins
-from kit.evidence.records import write_json
+from kit.evidence.records import sha256_file, write_json
 from kit.profile import from_root
 
 if TYPE_CHECKING:

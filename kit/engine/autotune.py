@@ -13,7 +13,6 @@ Does not cover: which shapes are tuned (`kit.campaign.tune`), compiled kernels, 
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
@@ -21,6 +20,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from kit.evidence.records import sha256_json
 
 FORMAT = "kit-autotune/1"
 VARIABLE = "KIT_AUTOTUNE"  # path of the ledger that every process of a run installs before it loads an engine
@@ -140,8 +141,7 @@ def _kernel_name(tuner: Any) -> str:
 
 def digest(ledger: Sequence[Winner]) -> str:
     """SHA-256, in hex, of a ledger's canonical JSON: the name of a draw."""
-    text = json.dumps(sorted(ledger, key=_place), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_json(sorted(ledger, key=_place))
 
 
 def read_ledger(path: str | Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Files of a run: written whole or not at all, and append-only lines that survive a kill.
 
-Covers: atomic files, JSON documents, JSONL records with a format header, bodies stored by digest.
+Covers: atomic files, JSON documents, JSONL records with a format header, digests, bodies stored by digest.
 Standard library only. Does not cover: what a record means (its writer) or checking one (`audit.py`).
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-BLOCK = 1 << 20
+BLOCK = 8 << 20
 
 
 class RecordError(ValueError):
@@ -104,6 +104,11 @@ def sha256_file(path: str | Path) -> str:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def sha256_json(document: Any) -> str:
+    """SHA-256, in hex, of a document as canonical JSON: sorted keys, no spaces, text as it is."""
+    return sha256_bytes(json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def store_body(folder: str | Path, data: bytes) -> str:

@@ -55,7 +55,7 @@ def two_draws(path: Path) -> dict[str, Any]:
     }  # fmt: skip
     second = copy.deepcopy(first)
     second["winners"][1]["config"]["kwargs"]["BK"] = 32
-    for side in experiment.SIDES:
+    for side in ("reference", "native"):
         second["rows"][0][side] = {"hidden": "1" * 64, "logits": made_up.float32_hex([9.0, 12.0, 9.5])}
     document = {
         "format": experiment.FORMAT, "profile_sha256": run["profile_sha256"], "protocol_sha256": run["protocol_sha256"],

@@ -7,12 +7,13 @@ Does not cover: rows of the campaign's own requests (`kit.campaign.bench`), or t
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.performance.statistics import median, pooled, quantile, ratio_of_medians
+from kit.campaign.reading import decode_float32
 from kit.contract.answer import softmax
+from kit.serve.recorder import float32_hex
 
 if TYPE_CHECKING:
     from kit.campaign.performance.plan import Measured
@@ -43,7 +44,7 @@ def samples_document(found: Measured, calibration: Calibration) -> dict[str, Any
                 "round": entry.number, "anchor": entry.anchor, "engine": entry.engine, "workload": entry.workload,
                 "way": entry.way, "tokens": entry.tokens, "images": entry.images,
                 "wall_ms": _rounded(entry.series.wall), "device_ms": _rounded(entry.series.device),
-                "logits": None if entry.logits is None else [_hex(values) for values in entry.logits],
+                "logits": None if entry.logits is None else [float32_hex(values) for values in entry.logits],
                 "cold_ms": None if entry.cold_ms is None else round(entry.cold_ms, DIGITS),
                 "extra_bytes": entry.extra_bytes, "pool_bytes": entry.pool_bytes,
             }
@@ -112,21 +113,16 @@ def drift(ours: Sequence[str] | None, theirs: Sequence[str] | None, temperature:
     return max(
         abs(p - q)
         for a, b in pairs
-        for p, q in zip(softmax(_floats(a), temperature), softmax(_floats(b), temperature), strict=True)
+        for p, q in zip(_probabilities(a, temperature), _probabilities(b, temperature), strict=True)
     )
+
+
+def _probabilities(logits: str, temperature: float) -> Sequence[float]:
+    return softmax(decode_float32(logits), temperature)
 
 
 def _place(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     return entry["workload"], entry["way"], entry["tokens"]
-
-
-def _hex(values: Sequence[float]) -> str:
-    return struct.pack(f"<{len(values)}f", *values).hex()
-
-
-def _floats(text: str) -> tuple[float, ...]:
-    data = bytes.fromhex(text)
-    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 def _rounded(blocks: Sequence[Sequence[float]]) -> list[list[float]]:
