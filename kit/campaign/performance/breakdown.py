@@ -20,7 +20,7 @@ CLASSES: tuple[tuple[str, str], ...] = (
     ("memory", r"^mem(cpy|set)"),
     ("attention", r"flash|fmha|attention|sdpa"),
     ("delta rule", r"chunk_|gated_delta|recompute_w_u|solve_tril|kkt|l2norm|inverse_kernel|cumsum|wy_fast"),
-    ("adapter", r"^_combine|^_chain|lora|simt|sgemm|gemmSN|f32f32_f32f32|ffma|gemv\w*<.*float"),
+    ("adapter", r"^_(shrink|add_parts|combine)|lora|simt|sgemm|gemmSN|f32f32_f32f32|ffma|gemv\w*<.*float"),
     ("products", r"gemm|nvjet|cutlass|cublas|xmma|gemv|splitK"),
     ("convolution", r"conv"),
     ("kit kernels", r"^_\w+$"),
@@ -67,7 +67,8 @@ def summary(times: Mapping[str, float], launches: Mapping[str, int]) -> dict[str
     costliest = sorted(times.items(), key=lambda item: -item[1])[:MOST_KERNELS]
     return {
         "classes": [
-            {"class": name, "ms": round(ms, 4), "launches": counts[name]} for name, ms in sorted(by_class.items(), key=lambda item: -item[1])
+            {"class": name, "ms": round(ms, 4), "launches": counts[name]}
+            for name, ms in sorted(by_class.items(), key=lambda item: -item[1])
         ],
         "total_ms": round(sum(times.values()), 4),
         "launches": sum(launches.values()),

@@ -18,6 +18,8 @@ KERNELS = {
     "merge_16x16_to_64x64_inverse_kernel": "delta rule",
     "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_tn_align1>": "adapter",
     "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_ffma_aligna4": "adapter",
+    "_shrink": "adapter",
+    "_add_parts": "adapter",
     "_combine": "adapter",
     "nvjet_tst_128x64_64x11_2x1_v_bz_TNT": "products",
     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64": "products",
