@@ -1,10 +1,11 @@
 """Every op of the table against the reference's own module or function, bit by bit, on real weights.
 
-Covers: `compare_operators(profile)`, which loads the reference, and `compare_with(engine, profile)`, for a
-caller that has it loaded: the reference model runs random tokens and pixels of odd sizes, its modules' inputs
-and outputs are recorded, each op repeats its part from the same inputs, and elements that differ are counted;
-again over repeated runs, on changed inputs, and from a graph. Also the rotary tables and the label head, which
-are not ops, and what the guards of the kit's kernels decided on the way.
+Covers: `compare_and_measure(run)`, the operators stage, which loads the reference once, for signal.json too
+(`kit.campaign.signal`), and `compare_with(engine, profile)`, for a caller that has it loaded: the reference runs
+random tokens and pixels of odd sizes, its modules' inputs and outputs are recorded, each op repeats its part from
+the same inputs, and elements that differ are counted; again over repeated runs, on changed inputs, and from a
+graph. Also the rotary tables and the label head, which are not ops, and what the guards of the kit's kernels
+decided on the way.
 Does not cover: the whole forward (the campaign compares hidden rows) or speed.
 """
 
@@ -40,17 +41,11 @@ GRID_LISTS: tuple[tuple[Grid, ...], ...] = (
 )
 
 
-def compare_operators(profile: Profile) -> dict[str, Any]:
-    """The content of operators.json. Loads the reference only: ops read its weights, one copy is in memory."""
-    engine = reference.load(profile)
-    try:
-        return compare_with(engine, profile)
-    finally:
-        engine.close()
-
-
 def compare_and_measure(run: Run) -> dict[str, Any]:
-    """The operators stage: signal.json beside the content of operators.json, from one load of the reference."""
+    """Writes signal.json and returns the content of operators.json.
+
+    Loads the reference only: ops read its weights, so that one copy is in memory.
+    """
     engine = reference.load(run.profile)
     try:
         write_json(run.path / "signal.json", measure_signal(engine, run.protocol))
@@ -65,7 +60,7 @@ def compare_with(
     tokens: Sequence[int] = TOKENS,
     grid_lists: Sequence[tuple[Grid, ...]] = GRID_LISTS,
 ) -> dict[str, Any]:
-    """The same with a loaded reference, which stays as it was."""
+    """The content of operators.json from a loaded reference, which stays as it was."""
     bench = OperatorChecks(engine, profile)
     try:
         with torch.inference_mode():
