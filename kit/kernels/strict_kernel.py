@@ -16,7 +16,7 @@ from triton.language.extra import libdevice
 
 STRICT = {"enable_fp_fusion": False, "enable_reflect_ftz": False}
 VECTOR = 4  # neighbouring values a thread of torch's reduction reads at once
-THREADS, WARP, WARPS = 512, 32, 16  # the largest block of that reduction
+THREADS, WARPS = 512, 16  # the largest block of that reduction
 SHORTEST = 128  # narrower rows are read one value at a time
 
 if triton.knobs.runtime.interpret:  # the interpreter has no device library
