@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kit.engine.capture import AtenRecording, AtenReplay, choose, registered_delta_rule
+from kit.engine.captured import same_bits
 from kit.engine.graph_cache import CaptureError
 from kit.kernels import delta_rule, select
 from kit.kernels.table import qualified_name
@@ -27,10 +28,6 @@ def inference() -> Iterator[None]:
 
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).bfloat16()
-
-
-def same_bits(a: Tensor, b: Tensor) -> bool:
-    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
 def record(forward: Callable[[], Tensor]) -> AtenRecording:

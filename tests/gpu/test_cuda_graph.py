@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kit.engine import autotune
 from kit.engine.capture import choose
+from kit.engine.captured import same_bits
 from kit.engine.graph_cache import CaptureError
 
 if not torch.cuda.is_available():
@@ -40,10 +41,6 @@ def backend() -> Iterator[CudaGraphs]:
 
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).bfloat16().to(DEVICE)
-
-
-def same_bits(a: Tensor, b: Tensor) -> bool:
-    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
 class Block:
