@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kit.profile import Profile
 
 IN_FLIGHT = 8  # slow requests sent at once
-IN_FLIGHT_S = 0.1  # by now the slow request has been read; answering it takes longer on any machine
+IN_FLIGHT_S = 0.1  # by now slow requests have been read; answering all of them takes longer on any machine
 GONE_S = 10.0
 LOAD_CLIENTS, LOAD_REQUESTS = 3, 4  # clients at once while the caches are emptied, and requests of each
 

@@ -4,7 +4,7 @@ Covers: the cache policy written down once more, as a rule over keys and sizes a
 so that recorded events and counters can be checked against it; and the counters document of a run.
 Whether a capture succeeded cannot be predicted: a recorded "fallback" on a key that is not cached is taken
 as given and then held to its consequence (the key is never captured again).
-Does not cover: capturing (`kit.engine.graph`) or the running cache (`kit.engine.graph_cache`).
+Does not cover: capturing (`kit.engine.captured`) or the running cache (`kit.engine.graph_cache`).
 """
 
 from __future__ import annotations

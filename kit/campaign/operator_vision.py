@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from kit.engine.base import Grid
 
 Calls = Mapping[str, Call]
+LINEARS = (
+    "blocks.0.attn.qkv",
+    "blocks.0.attn.proj",
+    "blocks.0.mlp.linear_fc1",
+    "blocks.0.mlp.linear_fc2",
+    "merger.linear_fc1",
+    "merger.linear_fc2",
+)
 
 
 def check_vision(bench: OperatorChecks, pixels: Tensor, grids: tuple[Grid, ...]) -> None:
@@ -31,10 +39,8 @@ def check_vision(bench: OperatorChecks, pixels: Tensor, grids: tuple[Grid, ...])
     block = tower.blocks[0]
     _norms(bench, block, calls)
     _attention(bench, block.attn, tables.lengths, calls)
-    for name, module in {"blocks.0.attn.qkv": block.attn.qkv, "blocks.0.attn.proj": block.attn.proj,
-                         "blocks.0.mlp.linear_fc1": block.mlp.linear_fc1, "blocks.0.mlp.linear_fc2": block.mlp.linear_fc2,
-                         "merger.linear_fc1": tower.merger.linear_fc1, "merger.linear_fc2": tower.merger.linear_fc2}.items():  # fmt: skip
-        _linear(bench, module, calls[name])
+    for name in LINEARS:
+        _linear(bench, watched[name], calls[name])
     for op, name in (("gelu_tanh", "blocks.0.mlp.act_fn"), ("gelu", "merger.act_fn")):
         _activation(bench, op, calls[name])
 

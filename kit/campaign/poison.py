@@ -155,7 +155,8 @@ def poisoned_server(engine: Engine, profile: Profile, bodies: dict[str, bytes]) 
     from kit.serve.recorder import Recorder
 
     native = cast(Native, engine)
-    admission = Admission(engine, profile.model.name, native.calibration, Recorder(None, engine.name, profile.model.name))
+    recorder = Recorder(None, engine.name, profile.model.name)
+    admission = Admission(engine, profile.model.name, native.calibration, recorder)
     body = next(iter(bodies.values()))
     try:
         before = _submitted(admission, body, 1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ def measure_signal(
 
 def _choose(
     engine: ReferenceEngine, cases: Iterable[Case], prompts: dict[str, int]
-) -> Iterable[tuple[Case, Prepared, PreparedQuestion]]:
+) -> Iterator[tuple[Case, Prepared, PreparedQuestion]]:
     """Distinct prompts, one question a request in turn, until each modality has its number."""
     found: dict[str, list[tuple[int, Case, Prepared, PreparedQuestion]]] = {name: [] for name in prompts}
     seen: set[tuple[int, ...]] = set()

@@ -144,11 +144,16 @@ def winners_frame(ledger: dict[str, Any]) -> pd.DataFrame:
         {
             "kernel": winner["kernel"].rpartition(".")[2],
             "key": " ".join(map(str, winner["key"])),
-            "config": " ".join(f"{k}={v}" for k, v in (winner["config"]["kwargs"] | winner["config"]).items() if k != "kwargs"),
+            "config": " ".join(f"{name}={value}" for name, value in _settings(winner["config"])),
         }
         for winner in ledger["winners"]
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows, columns=["kernel", "key", "config"])
+
+
+def _settings(config: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Meta-parameters, then what else a configuration sets."""
+    return [(name, value) for name, value in (config["kwargs"] | config).items() if name != "kwargs"]
 
 
 # ---------------------------------------------------------------- tuning

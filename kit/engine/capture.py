@@ -3,7 +3,7 @@
 Covers: the two small protocols an engine works with, and `aten-replay`, the backend for a CPU: the ATen calls
 of one real run, kept in order and issued again on the same buffers. It shows that keys, buffers and bounds
 work; it is no faster than the calls it repeats. Does not cover: CUDA graphs (`kit.engine.cuda_graph`) or what
-is recorded and when (`kit.engine.graph`).
+is recorded and when (`kit.engine.captured`).
 """
 
 from __future__ import annotations

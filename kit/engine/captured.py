@@ -38,7 +38,8 @@ class Scratch:
     def __init__(self, capacity: int, hidden: int, rotary: int, dtype: torch.dtype, device: torch.device) -> None:
         self.capacity = capacity
         self._buffers = tuple(
-            torch.full((capacity, width), float("nan"), dtype=dtype, device=device) for width in (hidden, rotary, rotary)
+            torch.full((capacity, width), float("nan"), dtype=dtype, device=device)
+            for width in (hidden, rotary, rotary)
         )
 
     def views(self, tokens: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GraphEngine(NativeEngine):
-    """`capture`: the backend to use instead of the device's own; shared: as the native engine's."""
+    """capture: the backend to use instead of the device's own. shared: as the native engine's."""
 
     name = "graph"
 

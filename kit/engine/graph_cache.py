@@ -6,7 +6,8 @@ share one scratch, whose growth drops every language entry, because captured wor
 An entry has memory of its own, which goes with it, and may have made the memory grow that all entries of its
 cache share, which goes when the cache is empty; the bound is on both together.
 Covers: the whole policy, over entries and results of any type, without torch; `predict`, the same policy run
-dry. Does not cover: how a forward is captured (`kit.engine.capture`) or what it computes (`kit.engine.graph`).
+dry. Does not cover: how a forward is captured (`kit.engine.capture`, `kit.engine.captured`) or what it
+computes (`kit.engine.native`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Covers: loading (no Transformers model class, tensors mapped from files or generated on the device), the way
 of one request, and the seam a graph engine overrides: `run_language` and `run_vision`, one forward each of
-tensors whose shapes are the cache key. Does not cover: capture and replay (`kit.engine.graph`).
+tensors whose shapes are the cache key, and `new_embeddings`, where the first reads them. Does not cover: capture
+and replay (`kit.engine.graph`).
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class NativeEngine:
             return prepared
         return dataclasses.replace(prepared, pixels=prepared.pixels.pin_memory())
 
-    # The seam: a graph engine overrides these three and nothing else of the forward.
+    # The seam: a graph engine overrides the next three and nothing else of the forward.
 
     def new_embeddings(self, tokens: int) -> Tensor:
         """Where the embeddings of a prompt of T tokens are put before `run_language` reads them, [T, H]."""

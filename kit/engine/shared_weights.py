@@ -4,7 +4,7 @@ Covers: names of a PEFT model's parameters as the checkpoint's files name them, 
 `shared_stores`, what `NativeEngine` takes in place of files. A 27B model then lies on a device once, however
 many engines are measured against each other there. Tensors are views of the parameters: who writes to one
 side (a merge, another adapter) writes to both.
-Does not cover: loading (`kit.engine.reference`), or checking what is handed out (`kit.model.weights`).
+Does not cover: loading (`kit.engine.reference_model`), or checking what is handed out (`kit.model.weights`).
 """
 
 from __future__ import annotations

@@ -23,7 +23,10 @@ NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 
 def publish(run_dir: str | Path, name: str, published: Path = PUBLISHED) -> Path:
-    """Copy the bundle to `published`/`name` and return that folder. Raises PackageError saying what stands against it."""
+    """Copy the bundle to `published`/`name` and return that folder.
+
+    Raises PackageError saying what stands against it.
+    """
     run, target = Path(run_dir), published / name
     if not NAME.fullmatch(name):
         raise PackageError(f"{name!r} is no name for published evidence: lower case letters, digits, dots, dashes")

@@ -2,7 +2,9 @@
 
 Covers: the table's fields with shapes, and the choice between implementations. `exact` on a CPU is plain
 torch; on CUDA the gated delta rule and the causal convolution are another package's kernel where the
-reference itself runs one, and our Triton kernels stand in for plain ops shape by shape (`kit.kernels.proof`).
+reference itself runs one, and where Triton is installed our kernels stand in for these forms shape by shape
+(`kit.kernels.proof`). Two are behind no guard: `project` decides more finely for itself
+(`kit.kernels.fused_projections`), and a scan for finite numbers rounds nothing.
 Does not cover: the proofs themselves, or capture.
 """
 

@@ -137,7 +137,9 @@ class LtProduct:
         shape = (self.y.shape[1], self._x.shape[1])
         tensors = (weight, self._x, self.y)
         if weight.shape != shape or any(t.dtype != torch.bfloat16 or not t.is_contiguous() for t in tensors):
-            raise CublasLtError(f"expected contiguous BF16 weights {list(shape)}, got {weight.dtype} {list(weight.shape)}")
+            raise CublasLtError(
+                f"expected contiguous BF16 weights {list(shape)}, got {weight.dtype} {list(weight.shape)}"
+            )
         if any(t.data_ptr() % ALIGNMENT for t in tensors):
             raise CublasLtError(f"a tensor does not begin at a multiple of {ALIGNMENT} bytes")
 

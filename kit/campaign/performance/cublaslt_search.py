@@ -72,7 +72,9 @@ class Search:
         """The fastest one. Raises CublasLtError where none was found."""
         found = self._found.get((tokens, *shape))
         if found is None:
-            raise CublasLtError(f"no algorithm for [{tokens}, {shape[1]}] by {list(shape)} was found; the search: {self._ending}")
+            raise CublasLtError(
+                f"no algorithm for [{tokens}, {shape[1]}] by {list(shape)} was found; the search: {self._ending}"
+            )
         return found.algorithm
 
     def close(self) -> None:
@@ -120,7 +122,9 @@ def _queued_ms(product: LtProduct, weights: Sequence[Tensor], algorithm: bytes) 
     return float(first.elapsed_time(last))
 
 
-def search(device: torch.device, tokens: Sequence[int], shapes: Sequence[tuple[int, int]]) -> Iterator[tuple[Key, Found]]:
+def search(
+    device: torch.device, tokens: Sequence[int], shapes: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Key, Found]]:
     """Every product that has an algorithm, as soon as it is known."""
     import torch
 

@@ -97,8 +97,8 @@ class Floors:
     @property
     def shapes(self) -> list[tuple[int, int]]:
         """[N, K] of all weights, stacked or not."""
-        found = {(weight.shape[0], weight.shape[1]) for group in (*self._plain, *self._stacked) for weight in group.weights}
-        return sorted(found)
+        weights = [weight for group in (*self._plain, *self._stacked) for weight in group.weights]
+        return sorted({(weight.shape[0], weight.shape[1]) for weight in weights})
 
     @property
     def weight_bytes(self) -> int:

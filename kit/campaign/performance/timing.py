@@ -1,9 +1,9 @@
 """Interleaved timing: contenders take turns, forwards and backwards, and every sample belongs to a block.
 
 Covers: the order (ABBA), how many samples a block holds, and the two stopwatches: wall clock alone, and wall
-clock with CUDA events around the same work. A contender's cost is measured once before anything is kept, so
-that a round that would not fit the budget is not begun.
-Does not cover: what contenders do, or what the samples mean (`kit.campaign.performance.statistics`).
+clock with CUDA events around the same work.
+Does not cover: what contenders do, what a round costs (`kit.campaign.performance.rounds`), or what the samples
+mean (`kit.campaign.performance.statistics`).
 """
 
 from __future__ import annotations
