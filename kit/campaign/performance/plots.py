@@ -121,21 +121,6 @@ def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(records).set_index(["workload", "tokens", "engine"]) if records else pd.DataFrame()
 
 
-def targets_frame(measured: Mapping[str, Any] | None) -> pd.DataFrame:
-    """Targets and their outcome; empty where nothing was measured on purpose."""
-    found = pd.DataFrame(measured["targets"] if measured else [])
-    return found.set_index("target")[["bound", "value", "outcome"]] if len(found) else found
-
-
-def profile_frame(measured: Mapping[str, Any] | None) -> pd.DataFrame:
-    """Milliseconds by class of kernel, a column an engine and length."""
-    columns = {
-        (item["engine"], item["tokens"]): {part["class"]: part["ms"] for part in item["classes"]}
-        for item in (measured or {}).get("profile", [])
-    }
-    return pd.DataFrame(columns).fillna(0.0)
-
-
 def extras(measured: Mapping[str, Any] | None) -> dict[str, Any]:
     """What is no row: floors by way, the cold stream, the adapter swap, and what was not measured."""
     if measured is None:

@@ -47,14 +47,10 @@ def test_tables(document: dict[str, Any]) -> None:
     rows = plots.rows_frame(document["rows"])
     assert rows.loc[("text", 98, "graph"), "ratio"] == pytest.approx(25 / 46)
     assert rows.loc[("text", 98, "merged"), "drift"] > 0
-    assert plots.targets_frame(document["measured"])["outcome"].iloc[0] == "met"
-    assert plots.profile_frame(document["measured"])[("graph", 98)]["products"] == 15.0
     assert plots.extras(document["measured"])["not measured"].keys() == {"stream"}
 
 
 def test_tables_of_a_profile_that_measures_nothing_are_empty() -> None:
     assert plots.rows_frame([{"workload": "protocol"}]).empty
-    assert plots.targets_frame(None).empty
-    assert plots.profile_frame(None).empty
     assert plots.extras(None) == {}
     assert measured_rows({"entries": [], "weight_bytes": 1, "temperatures": {}}) == []
