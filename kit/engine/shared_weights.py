@@ -16,10 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kit.model.lora import Adapter
+from kit.model.lora import PREFIX, Adapter
 from kit.model.weights import TensorStore
 
-PEFT_PREFIX = "base_model.model."
 ADAPTER = "default"  # the name PEFT gives an adapter that was loaded without one
 
 
@@ -83,4 +82,4 @@ def checkpoint_name(parameter: str) -> str:
     """
     if ".lora_" in parameter:
         return parameter.replace(f".{ADAPTER}.", ".")
-    return parameter.removeprefix(PEFT_PREFIX).replace(".base_layer.", ".")
+    return parameter.removeprefix(PREFIX).replace(".base_layer.", ".")

@@ -18,7 +18,7 @@ from kit.kernels import Projection
 from kit.model.content_sums import ContentSums
 from kit.model.weights import SafetensorsStore, TensorStore, WeightError, Weights
 
-PREFIX = "base_model.model."
+PREFIX = "base_model.model."  # PEFT puts it before the name of every module
 MAX_RANK = 128
 INERT = {  # keys that do not change the forward of a loaded, unmerged adapter, or are read below
     "peft_type", "r", "lora_alpha", "target_modules", "task_type", "auto_mapping", "peft_version",
