@@ -107,6 +107,7 @@ def decide(
     settings = load_profile(profile)
     body = read_request(request)
     runtime.configure(settings)
+    runtime.require_device(settings)
     loaded = engines.load(engine.value, settings)
     try:
         started = time.perf_counter()
@@ -209,6 +210,7 @@ def signal(profile: ProfileArgument) -> None:
 
     settings = load_profile(profile)
     runtime.configure(settings)
+    runtime.require_device(settings)
     engine = reference.load(settings)
     emit(measure_signal(engine, load_protocol(settings.protocol_path(), settings.protocol.sha256)))
 

@@ -22,6 +22,10 @@ class RuntimeConflictError(RuntimeError):
     """torch was imported with another thread count than the profile asks for."""
 
 
+class NoDeviceError(RuntimeError):
+    """The device of a profile is not on this machine."""
+
+
 def environment(profile: Profile) -> dict[str, str]:
     """Environment variables a child process of this profile must be started with."""
     threads = str(profile.runtime.threads)
@@ -53,6 +57,16 @@ def configure(profile: Profile) -> dict[str, Any]:
     if profile.runtime.device == "cpu":
         block_gpu_only_packages()
     return settings()
+
+
+def require_device(profile: Profile) -> None:
+    """Raise NoDeviceError, in one sentence, where a forward of this profile cannot run. After `configure`."""
+    import torch
+
+    if profile.runtime.device == "cuda" and not torch.cuda.is_available():
+        raise NoDeviceError(
+            f"the profile {profile.name} needs a CUDA device, and torch {torch.__version__} sees none on this machine"
+        )
 
 
 def block_gpu_only_packages() -> None:

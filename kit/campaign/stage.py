@@ -37,7 +37,8 @@ ENGINE_STAGES = {
     "05_native_graph": "graph",
 }
 # Stages about our own native engine: a profile that does not run it has nothing to show there.
-NATIVE_STAGES = ("06_operators", "07_faults")
+OPERATORS = "06_operators"
+NATIVE_STAGES = (OPERATORS, "07_faults")
 # On CUDA this stage chooses the kernels' configurations, and everything that computes runs with them.
 TUNING = "01_preflight"
 BEFORE_TUNING = (TUNING, "02_checkpoint", "04_remote")
@@ -83,8 +84,6 @@ class Stage:
 
         Only stages that compute need it.
         """
-        # Notebooks of the reference import a progress bar that would ask for a widget nobody needs.
-        warnings.filterwarnings("ignore", message="IProgress not found")
         settings = runtime.configure(self.run.profile)
         autotune.install_recorded()
         return settings
@@ -135,11 +134,12 @@ def begin(name: str, *, profile: str, run_dir: str = "", rerun: bool = False, **
     `run_dir` is a run id; empty means the interactive run of the profile. Raises StageMissingError when
     a needed stage has not finished, RunError for a changed profile or protocol.
     """
+    # Libraries import a progress bar that would ask for a widget nobody needs.
+    warnings.filterwarnings("ignore", message="IProgress not found")
     run = open_run(profile, run_dir or interactive_id_of(profile))
     _set_environment(name, run)
     if name not in stages_of(run.profile):
-        engine = ENGINE_STAGES.get(name, "native")
-        raise StageMissingError(f"profile {run.profile.name} does not run {name}: it has no engine {engine!r}")
+        raise StageMissingError(f"profile {run.profile.name} does not run {name}: {_why_left_out(name, run.profile)}")
     missing = [need for need in needed_stages(name, run) if not is_finished(run, need)]
     if missing:
         notebooks = ", ".join(f"{need}.ipynb" for need in missing)
@@ -178,7 +178,16 @@ def stages_of(profile: Profile) -> tuple[str, ...]:
     left_out = {stage for stage, engine in ENGINE_STAGES.items() if engine not in engines}
     if "native" not in engines:
         left_out.update(NATIVE_STAGES)
+    if profile.checkpoint.kind == "export":
+        left_out.add(OPERATORS)  # it compares with the official reference, which an export cannot be loaded into
     return tuple(stage for stage in STAGES if stage not in left_out)
+
+
+def _why_left_out(name: str, profile: Profile) -> str:
+    engine = ENGINE_STAGES.get(name, "native")
+    if engine in profile.campaign.engines:
+        return "an export has no reference to compare with"
+    return f"it has no engine {engine!r}"
 
 
 def is_finished(run: Run, name: str) -> bool:

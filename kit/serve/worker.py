@@ -219,6 +219,7 @@ def serve(
     device = Lane("device")  # the engine is loaded, used and closed on this one thread
     try:
         settings = runtime.configure(profile)
+        runtime.require_device(profile)
         recorder = Recorder(record, engine_name, profile.model.name)
         started = time.perf_counter()
         engine = device.submit(load).result()
@@ -230,7 +231,7 @@ def serve(
         recorder.write({**ready, "settings": settings, "load_seconds": load_seconds})
         app = create_app(engine, profile, recorder, device=device)
         socket = listener.bind(host, port)
-    except OSError as error:  # a busy port, a record file that exists: the message is enough
+    except (OSError, runtime.NoDeviceError) as error:  # a busy port, a record that exists: the message is enough
         log.error("engine %s of profile %s did not start: %s", engine_name, profile.name, error)
         return 2
     except Exception:
