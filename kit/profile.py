@@ -277,10 +277,22 @@ def _check_values(profile: Profile, source: str) -> None:
             f"{source}: protocol.answers is {profile.protocol.answers!r}, expected the name of a file in the protocol "
             "folder, reference.json or reference-NAME.json"
         )
+    if profile.checkpoint.kind == "export":
+        _check_export(profile.campaign, source)
     if profile.claim == "exact":
         _check_exact_claim(profile.campaign, source)
     if "remote" in engines and not profile.campaign.remote_url:
         raise ProfileError(f"{source}: campaign.remote_url is missing (engine 'remote' needs it)")
+
+
+def _check_export(campaign: Campaign, source: str) -> None:
+    """An export keeps only the leading rows of the head, and the official implementation needs them all."""
+    if campaign.reference or "reference" in campaign.engines:
+        raise ProfileError(
+            f"{source}: campaign.reference is {campaign.reference!r} and campaign.engines {list(campaign.engines)}, but "
+            "an export (checkpoint.kind) holds no whole head for the reference: take 'reference' out of the engines "
+            "and set campaign.reference = '', which judges frozen answers alone, or name the checkpoint it was made from"
+        )
 
 
 def _check_exact_claim(campaign: Campaign, source: str) -> None:

@@ -49,6 +49,11 @@ def test_canonical_form_is_sorted_json_and_hashed():
         ({"campaign": {"engines": ["native"]}}, "campaign.reference is 'reference'"),
         ({"campaign": {"engines": ["native", "graph"], "reference": "native"}}, "never its own yardstick"),
         ({"campaign": {"engines": ["native"], "reference": ""}}, "claim is 'exact', which needs"),
+        ({"checkpoint": {"kind": "export", "base": "f"}}, "campaign.reference is 'reference' and campaign.engines"),
+        (
+            {"checkpoint": {"kind": "export", "base": "f"}, "campaign": {"engines": ["reference"], "reference": ""}},
+            "take 'reference' out of the engines",
+        ),
         ({"campaign": {"engines": ["reference"]}}, "claim is 'exact', which needs"),
         ({"campaign": {"engines": ["reference", "remote"], "remote_url": "http://h"}}, "claim is 'exact'"),
         ({"campaign": {"passes": 1}}, "claim is 'exact', which needs"),

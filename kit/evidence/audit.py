@@ -38,7 +38,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Se
 
 # ---------------------------------------------------------------- rules
 
-AUDIT_VERSION = 1
+AUDIT_VERSION = 2
 GATES = {"probability": 0.02, "confidence": 0.02, "noul": 0.02, "expected_value": 0.1, "winner_margin": 0.05}
 SLACK = 1e-12  # on bounds, and between two computations of one figure
 SUM_TOLERANCE = 1e-6
@@ -62,7 +62,8 @@ STAGES = (
 ENGINE_STAGES = {
     "03_reference": "reference", "04_native_eager": "native", "04_remote": "remote", "05_native_graph": "graph",
 }  # fmt: skip
-NATIVE_STAGES = ("06_operators", "07_faults")
+OPERATORS = "06_operators"
+NATIVE_STAGES = (OPERATORS, "07_faults")
 
 # Figures: engines by what they are, what is measured on a GPU, and what was meant to be reached there.
 FIGURE_CLASSES = {
@@ -99,7 +100,7 @@ DOCUMENTS = {
     "performance.json": "kit-performance/2",
     "verdict.json": "kit-verdict/1",
 }
-NATIVE_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-signal/1"}
+OPERATOR_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-signal/1"}
 MEASURED_DOCUMENTS = {"records/performance_samples.json": "kit-performance-samples/1"}
 OPTIONAL_DOCUMENTS = {"records/draws.json": "kit-draws/1"}
 CRATE = "ro-crate-metadata.json"
@@ -267,6 +268,16 @@ class Bundle:
         return "native" in self.engines
 
     @property
+    def exported(self) -> bool:
+        """Whether the weights came from an export, which the official reference cannot load."""
+        return bool(self.profile["checkpoint"]["kind"] == "export")
+
+    @property
+    def operators(self) -> bool:
+        """Whether stage 06 compares the native engine's ops with the official reference's, on this checkpoint."""
+        return self.native and not self.exported
+
+    @property
     def measured(self) -> bool:
         """Whether stage 09 measures on purpose: on a GPU, with a reference and both native engines."""
         on_gpu = self.profile["runtime"]["device"] == "cuda"
@@ -275,6 +286,7 @@ class Bundle:
     def stages(self) -> List[str]:
         left_out = {stage for stage, engine in ENGINE_STAGES.items() if engine not in self.engines}
         left_out.update(() if self.native else NATIVE_STAGES)
+        left_out.update(() if self.operators else (OPERATORS,))
         return [stage for stage in STAGES if stage not in left_out]
 
     @once
@@ -526,7 +538,7 @@ def read_sums(bundle: Bundle, where: str) -> Dict[str, str]:
 
 def needed_files(bundle: Bundle) -> List[str]:
     """Every file this profile's bundle must have."""
-    needed = [*DOCUMENTS, *PLAIN, *(NATIVE_DOCUMENTS if bundle.native else ())]
+    needed = [*DOCUMENTS, *PLAIN, *(OPERATOR_DOCUMENTS if bundle.operators else ())]
     for stage in bundle.stages():
         needed += ["stages/%s.json" % stage, "notebooks/%s.ipynb" % stage]
     for engine in bundle.engines:
@@ -551,7 +563,7 @@ def check_roles(bundle: Bundle) -> None:
 
 def check_formats(bundle: Bundle) -> None:
     """Every document and record says what it is, and belongs to this run."""
-    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **MEASURED_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
+    for name, expected in {**DOCUMENTS, **OPERATOR_DOCUMENTS, **MEASURED_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
         if bundle.exists(name):
             bundle.expect("%s format" % name, bundle.json(name).get("format"), expected)
     run, headers = bundle.json("run.json")["id"], {}
@@ -607,6 +619,8 @@ def check_identity(bundle: Bundle) -> None:
     campaign = profile["campaign"]
     if campaign["reference"] not in ("", "reference"):
         bundle.fail("profile.json reference", "is %s, which is not the official one" % short(campaign["reference"]))
+    if bundle.exported and (campaign["reference"] or "reference" in campaign["engines"]):
+        bundle.fail("profile.json reference", "ran from an export, which holds no whole head for it")
     raw = {"native", "graph"}.intersection(campaign["engines"])
     if profile["claim"] == "exact" and (
         not campaign["reference"] or not raw or "remote" in campaign["engines"] or campaign["passes"] < 2
@@ -956,7 +970,7 @@ def check_signal(bundle: Bundle) -> None:
 
     No gate reads them: they say what drift on these weights can mean.
     """
-    if not bundle.native:
+    if not bundle.operators:
         return
     document = bundle.json("signal.json")
     if bundle.recorded_engines:
@@ -1990,7 +2004,9 @@ NAMED_SIZES = (
 
 def check_operators(bundle: Bundle) -> None:
     """Every op of the packed table was compared with the reference's own; an exact claim allows no difference."""
-    if not bundle.native:
+    if not bundle.operators:
+        if bundle.native:
+            bundle.leave("operators (an export has no reference to compare with)")
         return
     document = bundle.json("operators.json")
     ops, checks = document["ops"], document["checks"]
@@ -2431,7 +2447,7 @@ def run_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     yield ("counts", None, None), Gate(kept and planned > 0, str(len(lines)), str(planned))
     wrong = sum(line["status"] != line["expect"] for line in lines)
     yield ("status", None, None), none_of(wrong if lines else None)
-    if bundle.profile["claim"] == "exact" and bundle.native:
+    if bundle.profile["claim"] == "exact" and bundle.operators:
         checks = bundle.json("operators.json")["checks"]
         yield (
             ("operators", None, None),
@@ -2639,7 +2655,7 @@ def refuse_unknown(bundle: Bundle) -> None:
     for name in ("SHA256SUMS", "run.json", "profile.json", "verdict.json"):
         if not bundle.exists(name):
             raise NotJudgedError("%s is not in %s, so it is not a sealed bundle" % (name, bundle.path))
-    for name, expected in {**DOCUMENTS, **NATIVE_DOCUMENTS, **MEASURED_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
+    for name, expected in {**DOCUMENTS, **OPERATOR_DOCUMENTS, **MEASURED_DOCUMENTS, **OPTIONAL_DOCUMENTS}.items():
         try:
             found = str(bundle.json(name).get("format")) if bundle.exists(name) else expected
         except UnreadableError:

@@ -242,6 +242,7 @@ def profile_toml(
     remote_url: str = "",
     device: str = "cpu",
     pins: str = "",
+    checkpoint: str = "synthetic",
 ) -> str:
     return f"""# A made-up profile for tests.
 format = "kit-profile/1"
@@ -252,8 +253,8 @@ scope = "seven made-up requests"
 not_covered = ["everything real"]
 
 [checkpoint]
-kind = "synthetic"
-generator = "cpu-tiny"
+kind = "{checkpoint}"
+{'generator = "cpu-tiny"' if checkpoint == "synthetic" else 'base = "folder"'}
 digest = "{"0" * 64}"
 
 [model]
@@ -499,17 +500,18 @@ def write_run(
     requests: Sequence[dict[str, Any]] = REQUESTS,
     device: str = "cpu",
     pins: str = "",
+    checkpoint: str = "synthetic",
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
-    reference="" judges frozen answers alone. change and used_temperature plant faults in the engines' forwards
+    reference="" judges frozen answers alone. checkpoint is its kind, synthetic or export. change and used_temperature plant faults in the engines' forwards
     and leave every record consistent with them. A consistent, unplanted run passes every gate.
     """
     path.mkdir(parents=True)
     (path / "profile.toml").write_text(
         profile_toml(
             engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device,
-            pins=pins,
+            pins=pins, checkpoint=checkpoint,
         )
     )
     profile = load_profile(path / "profile.toml")

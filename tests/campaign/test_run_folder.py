@@ -7,7 +7,7 @@ import pytest
 from kit.campaign.protocol import ProtocolError
 from kit.campaign.run_folder import RunError, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import NEEDS, STAGES, StageMissingError, begin, is_finished, stages_of
-from kit.profile import load_profile, profile_from_dict
+from kit.profile import PROJECT_ROOT, load_profile, profile_from_dict
 
 PROFILE = "params/cpu-tiny.toml"
 
@@ -115,6 +115,24 @@ class TestStages:
         assert stages_of(profile_from_dict(data)) == (
             "01_preflight", "02_checkpoint", "04_remote", "08_drift", "09_performance", "10_evidence",
         )  # fmt: skip
+
+    def test_an_export_has_no_reference_to_compare_ops_with(self, tmp_path):
+        text = (PROJECT_ROOT / PROFILE).read_text().replace('claim = "exact"', 'claim = "baseline"')
+        head, _, rest = text.partition("[checkpoint]")
+        rest = rest[rest.index("[model]") :]
+        profile = tmp_path / "export.toml"
+        profile.write_text(
+            f'{head}[checkpoint]\nkind = "export"\nbase = "folder"\n\n{rest}\n'
+            '[campaign]\nengines = ["native", "graph"]\nreference = ""\n'
+        )
+        assert stages_of(load_profile(profile)) == (
+            "01_preflight", "02_checkpoint", "04_native_eager", "05_native_graph", "07_faults", "08_drift",
+            "09_performance", "10_evidence",
+        )  # fmt: skip
+        with pytest.raises(StageMissingError, match="does not run 06_operators: an export has no reference"):
+            begin("06_operators", profile=str(profile), run_dir="a")
+        with pytest.raises(StageMissingError, match="does not run 03_reference: it has no engine 'reference'"):
+            begin("03_reference", profile=str(profile), run_dir="a")
 
     def test_missing_inputs_are_named(self):
         with pytest.raises(StageMissingError, match=r"run a: first run 02_checkpoint\.ipynb"):

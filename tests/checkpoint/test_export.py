@@ -30,8 +30,10 @@ def run(files: CheckpointFiles, folder: Path) -> exported.Marker:
 
 
 def profile_of(profile: Profile, folder: Path, **keys: str) -> Profile:
-    """The profile with its checkpoint replaced by an export."""
-    return profile_from_dict(profile.resolved() | {"checkpoint": {"kind": "export", "base": str(folder), **keys}})
+    """The profile with its checkpoint replaced by an export, which no reference runs from."""
+    without_reference = {"claim": "baseline", "campaign": {"engines": ["native", "graph"], "reference": ""}}
+    checkpoint = {"kind": "export", "base": str(folder), **keys}
+    return profile_from_dict(profile.resolved() | without_reference | {"checkpoint": checkpoint})
 
 
 def names_in(folder: Path) -> set[str]:

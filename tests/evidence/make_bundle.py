@@ -61,8 +61,13 @@ ENGINE_OF = {
 def stages_of(profile: Profile) -> list[str]:
     engines = profile.campaign.engines
     stages = [stage for stage, engine in ENGINE_OF.items() if engine in engines]
-    native = ["06_operators", "07_faults"] if "native" in engines else []
-    return ["01_preflight", "02_checkpoint", *stages, *native, "08_drift", "09_performance", "10_evidence"]
+    operators = ["06_operators"] if compares_operators(profile) else []
+    drills = ["07_faults"] if "native" in engines else []
+    return ["01_preflight", "02_checkpoint", *stages, *operators, *drills, "08_drift", "09_performance", "10_evidence"]
+
+
+def compares_operators(profile: Profile) -> bool:
+    return "native" in profile.campaign.engines and profile.checkpoint.kind != "export"
 
 
 # ---------------------------------------------------------------- a small project
@@ -170,7 +175,7 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
     if "native" in profile.campaign.engines:
         lines = [{"format": "kit-drills/1", "engine": "native", "run": run.name}, *drill_lines(profile)]
         (run / "records" / "drills.jsonl").write_bytes(b"".join(compact(line) + b"\n" for line in lines))
-    else:
+    if not compares_operators(profile):
         (run / "operators.json").unlink()
         (run / "signal.json").unlink()
     judge(run)

@@ -69,6 +69,43 @@ def test_other_shapes_of_a_run_pass(tmp_path: Path, options: dict[str, Any]) -> 
     assert (result["audit"], result["verdict"]) == ("pass", "pass")
 
 
+EXPORT = {"engines": ("native", "graph"), "reference": "", "claim": "baseline", "checkpoint": "export"}
+
+
+def test_an_export_is_judged_without_operators_and_says_so(tmp_path: Path) -> None:
+    bundle = make_bundle(tmp_path, **EXPORT)
+    assert not {"operators.json", "signal.json", "stages/06_operators.json"} & set(audit.Bundle(str(bundle)).files()[0])
+    result = audit.judge(str(bundle))
+    assert result["problems"] == []
+    assert (result["audit"], result["verdict"]) == ("pass", "pass")
+    assert "operators (an export has no reference to compare with)" in result["not_checked"]
+    verdict = json.loads((bundle / "verdict.json").read_text())
+    assert verdict["against"] == ["frozen"]
+    assert "operators" not in {gate["gate"] for gate in verdict["gates"]}
+
+
+@pytest.mark.parametrize("name", ["operators.json", "signal.json"])
+def test_an_export_has_no_place_for_operators(tmp_path: Path, sealed: Path, name: str) -> None:
+    bundle = make_bundle(tmp_path, **EXPORT)
+    shutil.copyfile(sealed / name, bundle / name)
+    Tamper(bundle).reseal()
+    assert f"roles: {name}: has no role in a bundle of this profile" in audit_problems(bundle)
+
+
+def test_nothing_else_gets_by_without_operators(tmp_path: Path) -> None:
+    bundle = make_bundle(tmp_path, **{**EXPORT, "checkpoint": "synthetic"})
+    (bundle / "operators.json").unlink()
+    Tamper(bundle).reseal()
+    assert "roles: operators.json: is missing" in audit_problems(bundle)
+
+
+def test_a_reference_from_an_export_is_refused(bundle: Path) -> None:
+    tamper = Tamper(bundle)
+    tamper.json("profile.json", lambda d: d["checkpoint"].update(kind="export"))
+    tamper.reseal()
+    assert "identity: profile.json reference: ran from an export, which holds no whole head for it" in audit_problems(bundle)
+
+
 # ---------------------------------------------------------------- what fails, and how
 
 
