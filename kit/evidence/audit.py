@@ -78,6 +78,8 @@ PHASES = (
     *("text %d" % tokens for tokens in TEXT_LENGTHS), "text 8192", "vision-768x512", "image-768x512", "image-256x256",
     "images-4", "questions-4", "profile", "http", "adapter swap", "stream", "compiled", "merged", "merged compiled",
 )  # fmt: skip
+WORKLOAD_PHASES = ("vision-768x512", "image-768x512", "image-256x256", "images-4", "questions-4")
+SUMMED_KINDS = ("synthetic", "folder", "export")  # checkpoints whose own stage reads or makes every tensor
 RATIO_TARGETS = ((98, 0.65), (171, 0.65), (392, 0.65), (1024, 0.75), (2282, 0.75))
 SPEEDUP_TARGETS = ((98, 5.0), (392, 2.6))
 VISION_TARGET_MS, PEAK_TARGET_GIB, GIB = 6.0, 4.0, 1 << 30
@@ -958,9 +960,12 @@ def check_weights(bundle: Bundle) -> None:
         found = bundle.json("records/%s/engine.json" % engine)["describe"].get("weights_sum")
         if found is not None:
             sums["records/%s/engine.json" % engine] = found
-        elif document.get("weights_sum") is not None:
+        else:
             bundle.fail("records/%s/engine.json weights_sum" % engine, "is missing: nothing says what it held")
-    wanted = document.get("weights_sum") or next(iter(sums.values()), None)
+    summed = document.get("weights_sum")
+    if summed is None and bundle.profile["checkpoint"]["kind"] in SUMMED_KINDS:
+        bundle.fail("checkpoint.json weights_sum", "is missing: nothing says what the checkpoint holds")
+    wanted = summed if summed is not None else next(iter(sums.values()), None)
     for name in sorted(sums):
         bundle.expect("%s weights_sum" % name, sums[name], wanted)
 
@@ -2219,9 +2224,7 @@ def sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
 def compute_sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
     document = bundle.json(SAMPLES)
     entries = [entry for entry in document["entries"] if sound(bundle, entry)]
-    rounds: Dict[Any, Dict[str, Json]] = {}
-    for entry in entries:
-        rounds.setdefault(entry["round"], {})[entry["engine"]] = entry
+    rounds = measured_together(bundle, entries)
     answers = {
         (e["workload"], e["way"], e["tokens"]): e["logits"]
         for e in entries
@@ -2240,7 +2243,29 @@ def compute_sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
         answering = entry["way"] == "call" and not entry["workload"].startswith("vision")
         if answering and row["class"] in ("baseline", "candidate") and row["drift"] is None:
             bundle.fail(where, "has no drift beside its speed")
+        exact = bundle.profile["claim"] == "exact" and row["class"] == "candidate"
+        if exact and row["drift"] not in (None, 0.0):
+            bundle.fail(where, "drifts by %s, and the claim is exact" % short(row["drift"]))
     return rows
+
+
+def measured_together(bundle: Bundle, entries: List[Json]) -> Dict[Any, Dict[str, Json]]:
+    """Entries of each round by engine. A round is one workload in equal blocks, or its ratios would mean nothing."""
+    rounds: Dict[Any, Dict[str, Json]] = {}
+    for entry in entries:
+        together = rounds.setdefault(entry["round"], {})
+        where = "%s round %s %s" % (SAMPLES, entry["round"], entry["engine"])
+        if entry["engine"] in together:
+            bundle.fail(where, "is there more than once")
+        together.setdefault(entry["engine"], entry)
+        if circumstances(entry) != circumstances(next(iter(together.values()))):
+            bundle.fail(where, "was measured on another workload or in other blocks than the rest of its round")
+    return rounds
+
+
+def circumstances(entry: Json) -> Tuple[Any, ...]:
+    shape = (len(entry["wall_ms"]), len(entry["wall_ms"][0]))
+    return (entry["workload"], entry["way"], entry["tokens"], entry["images"], shape)
 
 
 def sound(bundle: Bundle, entry: Json) -> bool:
@@ -2254,6 +2279,17 @@ def sound(bundle: Bundle, entry: Json) -> bool:
     whole = len(blocks) >= LEAST_BLOCKS and len({len(block) for block in blocks}) == 1
     if not whole or not times or not all(is_number(ms) and ms > 0 for ms in times):
         bundle.fail(where, "holds no %d or more equal blocks of positive times" % LEAST_BLOCKS)
+        return False
+    sizes = [entry["pool_bytes"]] + ([] if entry["extra_bytes"] is None else [entry["extra_bytes"]])
+    if not all(type(size) is int and size >= 0 for size in sizes):
+        bundle.fail(where, "holds a size in bytes that is none")
+        return False
+    cold = entry["cold_ms"]
+    if cold is not None and not (is_number(cold) and cold > 0):
+        bundle.fail(where, "cold_ms is %s, expected a time or nothing" % short(cold))
+        return False
+    if not all(math.isfinite(logit) for text in entry["logits"] or () for logit in floats(text)):
+        bundle.fail(where, "holds logits that are not finite")
         return False
     return True
 
@@ -2280,14 +2316,14 @@ def sampled_row(bundle: Bundle, entry: Json, together: Dict[str, Json], answer: 
 
 
 def logit_drift(ours: Any, theirs: Any, temperature: float) -> Any:
-    """Largest change of a probability between two lists of logits in hex; None where one is missing."""
-    if ours is None or theirs is None:
+    """Largest change of a probability between two lists of logits in hex; None where there is no like to compare."""
+    if ours is None or theirs is None or [len(a) for a in ours] != [len(b) for b in theirs]:
         return None
     changes = []
     for a, b in zip(ours, theirs):
         p, q = softmax(floats(a), temperature), softmax(floats(b), temperature)
         changes += [abs(x - y) for x, y in zip(p, q)]
-    return max(changes) if len(ours) == len(theirs) else None
+    return max(changes)
 
 
 def ratio_interval(ours: List[List[float]], theirs: List[List[float]]) -> Json:
@@ -2307,8 +2343,12 @@ def check_measured(bundle: Bundle, document: Json) -> None:
     bundle.expect("%s temperatures" % SAMPLES, bundle.json(SAMPLES)["temperatures"], bundle.temperatures())
     left_out = {item["phase"]: item["reason"] for item in measured["not_measured"]}
     for phase in PHASES:
-        if phase not in measured["seconds"] and not left_out.get(phase):
+        reason = left_out.get(phase)
+        if phase not in measured["seconds"] and not (isinstance(reason, str) and reason):
             bundle.fail("performance.json measured", "%s was neither measured nor listed as left out" % phase)
+    for phase in sorted(set(WORKLOAD_PHASES) - set(left_out)):
+        if not any(row["workload"] == phase for row in rows.values()):
+            bundle.fail("%s %s" % (SAMPLES, phase), "is missing and not listed as left out")
     for tokens in TEXT_LENGTHS:
         for engine in TEXT_ENGINES:
             key = (engine, "text", "call", tokens, None)
@@ -2317,17 +2357,18 @@ def check_measured(bundle: Bundle, document: Json) -> None:
     swap = measured.get("adapter_swap", {})
     for name in ("changed", "same_as_reference", "returned") if swap else ():
         bundle.expect("performance.json adapter_swap %s" % name, swap[name], True)
-    told = [(item["target"], item["outcome"]) for item in measured["targets"]]
+    told = [(item["target"], item["bound"], item["at_least"], item["outcome"]) for item in measured["targets"]]
     wanted = targets(rows, bundle.json(SAMPLES)["weight_bytes"])
-    bundle.expect("performance.json targets", told, [(name, outcome) for name, _, outcome in wanted])
-    for item, (name, value, _) in zip(measured["targets"], wanted):
+    bundle.expect("performance.json measured weight_bytes", measured["weight_bytes"], bundle.json(SAMPLES)["weight_bytes"])
+    bundle.expect("performance.json targets", told, [(name, *rest) for name, _, *rest in wanted])
+    for item, (name, value, *_) in zip(measured["targets"], wanted):
         if not same(item["value"], value):
             message = "is %s, recomputed %s"
             bundle.fail("performance.json target %s" % name, message % (short(item["value"]), short(value)))
 
 
-def targets(rows: Dict[Key, Json], weight_bytes: int) -> List[Tuple[str, Any, str]]:
-    """(target, value, outcome) of each, in order."""
+def targets(rows: Dict[Key, Json], weight_bytes: int) -> List[Tuple[str, Any, float, bool, str]]:
+    """(target, value, bound, whether at least that is wanted, outcome) of each, in order."""
 
     def ratio(tokens: int, base: str) -> Any:
         row = rows.get(("graph", "text", "call", tokens, None))
@@ -2351,7 +2392,8 @@ def targets(rows: Dict[Key, Json], weight_bytes: int) -> List[Tuple[str, Any, st
     outcomes = []
     for name, bound, value, least in found:
         reached = value is not None and (value >= bound if least else value <= bound)
-        outcomes.append((name, value, "not measured" if value is None else "met" if reached else "missed"))
+        outcome = "not measured" if value is None else "met" if reached else "missed"
+        outcomes.append((name, value, bound, least, outcome))
     return outcomes
 
 
@@ -2706,15 +2748,19 @@ def not_judged(reason: str) -> Json:
     }  # fmt: skip
 
 
+def printable(value: Any) -> str:
+    """A file or a name may hold anything; what is printed must not move a terminal or break a stream."""
+    return json.dumps(str(value))[1:-1]
+
+
 def show(result: Json) -> None:
     """Lines for people, then the same as one JSON document."""
     for problem in result["problems"]:
-        # A file name may hold anything; what is printed must not move a terminal or break a stream.
-        print("problem: %s" % json.dumps(problem)[1:-1])
+        print("problem: %s" % printable(problem))
     if result["problem_count"] > len(result["problems"]):
         print("problem: and %d more" % (result["problem_count"] - len(result["problems"])))
     for item in result["not_checked"]:
-        print("not checked: %s" % item)
+        print("not checked: %s" % printable(item))
     print(
         "beyond any offline check: a forgery that is consistent throughout; compare bundle_sha256 with a published one"
     )
@@ -2728,11 +2774,11 @@ def show(result: Json) -> None:
         "bundle_sha256",
     ):
         if result.get(name) is not None:
-            print("%s: %s" % (name, result[name]))
+            print("%s: %s" % (name, printable(result[name])))
     if result.get("draw"):
-        draw = result["draw"]
-        print("autotune draw: %(digest)s, %(source)s, %(winners)d winners; what is bitwise equal is so under this draw" % draw)
-    print("verdict the bundle claims: %s" % result["verdict"])
+        draw = {key: printable(value) for key, value in result["draw"].items()}
+        print("autotune draw: %(digest)s, %(source)s, %(winners)s winners; what is bitwise equal is so under this draw" % draw)
+    print("verdict the bundle claims: %s" % printable(result["verdict"]))
     print("audit: %s (%d problems)" % (result["audit"], result["problem_count"]))
     print(json.dumps(result))
 

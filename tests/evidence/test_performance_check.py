@@ -45,6 +45,13 @@ def merged(document: dict[str, Any]) -> dict[str, Any]:
     return next(row for row in document.get("rows") or document["entries"] if row["engine"] == "merged")
 
 
+def slow_base(document: dict[str, Any]) -> dict[str, Any]:
+    """The captured reference of the graph's round once more, three times as slow."""
+    mine = (graph(document)["round"], "reference-graph")
+    base = next(entry for entry in document["entries"] if (entry["round"], entry["engine"]) == mine)
+    return base | {"anchor": True, "wall_ms": [[3 * ms for ms in block] for block in base["wall_ms"]]}
+
+
 DOCUMENT: list[tuple[str, Edit, str]] = [
     ("a faster median", lambda d: graph(d).update(median_ms=1.0), "graph/text/call/98/None median_ms: is 1.0, recomputed"),
     ("another p95", lambda d: graph(d).update(p95_ms=1.0), "p95_ms: is 1.0"),
@@ -58,6 +65,9 @@ DOCUMENT: list[tuple[str, Edit, str]] = [
     ("a row invented", lambda d: d["rows"].append(graph(d) | {"tokens": 5}), "is no measurement of this run"),
     ("an unknown engine", lambda d: d["rows"].append(graph(d) | {"engine": "quick"}), "is no measurement of this run"),
     ("a target turned", lambda d: d["measured"]["targets"][0].update(outcome="missed"), "performance.json targets"),
+    ("a target's bound", lambda d: d["measured"]["targets"][0].update(bound=0.99), "performance.json targets"),
+    ("a target the other way round", lambda d: d["measured"]["targets"][0].update(at_least=True), "performance.json targets"),
+    ("other weights under the memory", lambda d: d["measured"].update(weight_bytes=1), "measured weight_bytes: found 1"),
     ("a target's value", lambda d: d["measured"]["targets"][0].update(value=0.1), "98 tokens: is 0.1, recomputed"),
     ("a phase dropped", lambda d: d["measured"]["not_measured"].clear(), "stream was neither measured nor listed"),
     ("a phase without reason", lambda d: d["measured"]["not_measured"][0].update(reason=""), "stream was neither measured"),
@@ -79,6 +89,14 @@ def test_an_edited_figure_is_found(tamper: Tamper, edit: Edit, message: str) -> 
 ENTRIES: list[tuple[str, Edit, str]] = [
     ("samples that are faster", lambda d: graph(d).update(wall_ms=[[1.0, 1.0]] * 6), "median_ms: is"),
     ("an engine nobody knows", lambda d: graph(d).update(engine="quick"), '"quick": is no engine that is measured'),
+    ("another round's base", lambda d: graph(d).update(round=99), "ratio"),
+    ("a slow base beside the true one", lambda d: d["entries"].append(slow_base(d)), "reference-graph: is there more than once"),
+    ("a workload of its own in a round", lambda d: graph(d).update(tokens=392), "was measured on another workload"),
+    ("fewer blocks than its base", lambda d: graph(d)["wall_ms"].pop(), "in other blocks than the rest of its round"),
+    ("negative memory", lambda d: graph(d).update(pool_bytes=-1), "holds a size in bytes that is none"),
+    ("a first time that is no time", lambda d: graph(d).update(cold_ms="fast"), 'cold_ms is "fast"'),
+    ("logits that are no numbers", lambda d: graph(d)["logits"].__setitem__(0, "0000c07f" * 2), "holds logits that are not finite"),
+    ("an exact engine that drifts", lambda d: graph(d).update(logits=merged(d)["logits"]), "drifts by "),
     ("too few blocks", lambda d: graph(d).update(wall_ms=[[1.0]] * 4), "holds no 5 or more equal blocks"),
     ("unequal blocks", lambda d: graph(d)["wall_ms"][0].pop(), "holds no 5 or more equal blocks"),
     ("a time that is nothing", lambda d: graph(d)["wall_ms"][0].__setitem__(0, 0.0), "holds no 5 or more equal blocks"),
