@@ -23,7 +23,7 @@ from kit.contract.errors import ContractError
 from kit.contract.prompt import Question
 from kit.contract.request import compile_questions
 from kit.evidence.records import sha256_bytes, sha256_file, write_atomic
-from kit.profile import from_root
+from kit.profile import ANSWERS, from_root
 
 if TYPE_CHECKING:
     from kit.profile import Profile
@@ -98,12 +98,21 @@ def protocol_of(profile: Profile) -> Protocol:
     return protocol
 
 
-def freeze(path: str | Path, responses: Mapping[str, Mapping[str, Any]], answers: str = REFERENCE) -> str:
+def freeze(
+    path: str | Path,
+    responses: Mapping[str, Mapping[str, Any]],
+    answers: str = REFERENCE,
+    *,
+    replace: bool = True,
+) -> str:
     """Write the file `answers` from one response a request, then SHA256SUMS; returns the new `Protocol.sha256`.
 
     `responses`: response by request id; written in corpus order. Nothing but earlier answers of that name may
-    have changed since the folder was frozen. Raises ProtocolError, and then writes nothing.
+    have changed since the folder was frozen. replace: False refuses answers of that name with other bytes.
+    Raises ProtocolError, and then writes nothing.
     """
+    if not ANSWERS.fullmatch(answers):
+        raise ProtocolError(f"answers {answers!r}: expected a plain file name, reference.json or reference-NAME.json")
     folder = _folder(path)
     if (folder / SUMS).is_file():
         _check_sums(folder, rewritten=(answers,))
@@ -111,7 +120,10 @@ def freeze(path: str | Path, responses: Mapping[str, Mapping[str, Any]], answers
     entries = [{"id": name, "response": response} for name, response in responses.items()]
     checked = _responses(entries, cases, "the answers to freeze")
     ordered = [{"id": case.id, "response": checked[case.id]} for case in cases]
-    write_atomic(folder / answers, (json.dumps(ordered, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
+    data = (json.dumps(ordered, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+    if not replace and (folder / answers).exists() and (folder / answers).read_bytes() != data:
+        raise ProtocolError(f"{folder.name}: has other answers {answers} already: name new ones, or remove those first")
+    write_atomic(folder / answers, data)
     return write_sums(folder)
 
 

@@ -147,7 +147,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of the run."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RecordsError(f"{path.name}: cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise RecordsError(f"{path.name}: expected a JSON object")
