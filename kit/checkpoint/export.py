@@ -187,17 +187,17 @@ class _Export:
                 )
             self._note()
             return
-        progress = _read_progress(self.folder)
-        if progress["fingerprint"] != self.fingerprint:
+        noted, done = _read_progress(self.folder)
+        if noted != self.fingerprint:
             raise CheckpointError(
                 f"{self.folder}: an unfinished export of other inputs or by another kit; name a new folder"
             )
         for leftover in self.folder.rglob(f"{PARTIAL}*"):
             leftover.unlink()
         self.done = {
-            name: Entry(**entry)
-            for name, entry in progress["done"].items()
-            if exported.is_plain(name) and _size(self.folder / name) == entry["bytes"]
+            name: entry
+            for name, entry in done.items()
+            if exported.is_plain(name) and _size(self.folder / name) == entry.bytes
         }
 
     def _verify(self, names: list[str]) -> None:
@@ -224,20 +224,24 @@ def copy(source: Path, target: Path) -> None:
         os.fsync(writer.fileno())
 
 
-def _read_progress(folder: Path) -> dict[str, Any]:
+def _read_progress(folder: Path) -> tuple[object, dict[str, Entry]]:
+    """Fingerprint and finished files that an earlier process noted."""
     try:
-        progress = dict(json.loads((folder / PROGRESS).read_text(encoding="utf-8")))
+        progress = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
         if progress["format"] != PROGRESS_FORMAT:
             raise ValueError(f"format {progress['format']!r}")
-        progress["done"].items(), progress["fingerprint"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return progress["fingerprint"], {name: Entry.from_json(entry) for name, entry in progress["done"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{folder / PROGRESS}: cannot be continued ({error}); name a new folder") from error
-    return progress
 
 
 def _refuse_overlap(files: CheckpointFiles, folder: Path) -> None:
+    """Neither in a folder of the checkpoint nor around one; a folder of base/ and adapter/ is one checkpoint."""
     real = folder.resolve()
-    for source in (files.base.resolve(), files.adapter.resolve()):
+    sources = [files.base.resolve(), files.adapter.resolve()]
+    if sources == [sources[0].parent / "base", sources[0].parent / "adapter"]:
+        sources.append(sources[0].parent)
+    for source in sources:
         if real == source or real.is_relative_to(source) or source.is_relative_to(real):
             raise CheckpointError(
                 f"{folder}: lies in the checkpoint it would be made from, or around it; name another folder"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ FOREIGN_MARKERS = ("jemm_export.json", "export_manifest.json")  # of the earlier
 CONTRACT = 1  # meaning of the files in an export; a loader knows one
 HASHING = min(8, os.cpu_count() or 1)  # files hashed at once: a disk gives more than one hash can take
 SHOWN = 5
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,18 @@ class Entry:
     bytes: int
     sha256: str
     origin: str = ""
+
+    @classmethod
+    def from_json(cls, value: object) -> Entry:
+        """An entry as it is written in a marker or in notes of progress. Raises ValueError for anything else."""
+        if not isinstance(value, dict) or not {"bytes", "sha256"} <= value.keys() <= {"bytes", "sha256", "origin"}:
+            raise ValueError("an entry is not an object of bytes, sha256 and origin")
+        size, sha256, origin = value["bytes"], value["sha256"], value.get("origin", "")
+        if type(size) is not int or size < 0 or not isinstance(origin, str):
+            raise ValueError("an entry has bytes that are no size or an origin that is no text")
+        if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+            raise ValueError("an entry has a sha256 that is not 64 hex digits")
+        return cls(size, sha256, origin)
 
 
 @dataclass(frozen=True)
@@ -96,18 +110,32 @@ def read_marker(folder: Path) -> Marker:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
             raise CheckpointError(f"{path}: format is {data['format']!r}, this kit reads {FORMAT!r}: export again")
-        files = {name: Entry(**entry) for name, entry in data["files"].items()}
+        files = {name: Entry.from_json(entry) for name, entry in data["files"].items()}
         marker = Marker(data["source"], data["digest"], data["inputs"], data["contract"], data["producer"], files)
-        said = data["fingerprint"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        _check_kinds(marker)
+        intact = data["fingerprint"] == marker.fingerprint() and marker.digest == digest_of(marker.inputs)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error!r}): export again into a new folder") from error
     if marker.contract.get("version") != CONTRACT:
         raise CheckpointError(
             f"{path}: contract version {marker.contract.get('version')!r}, this kit loads {CONTRACT}: export again"
         )
-    if said != marker.fingerprint() or marker.digest != digest_of(marker.inputs):
+    if not intact:
         raise CheckpointError(f"{path}: its fingerprint is not that of what it lists, so it was changed: export again")
     return marker
+
+
+def _check_kinds(marker: Marker) -> None:
+    """Raise ValueError for a value that is not what `Marker` declares."""
+    if not isinstance(marker.source, str) or not isinstance(marker.digest, str):
+        raise ValueError("source and digest must be text")
+    if not isinstance(marker.contract, dict) or not isinstance(marker.producer, dict):
+        raise ValueError("contract and producer must be objects")
+    if not isinstance(marker.inputs, dict) or not all(isinstance(sha, str) for sha in marker.inputs.values()):
+        raise ValueError("inputs must be an object of SHA-256 by name")
+    rows = marker.contract.get("head_rows")
+    if "head_rows" not in marker.contract or (rows is not None and (type(rows) is not int or rows < 1)):
+        raise ValueError("contract.head_rows must be a number of rows or null")
 
 
 def file_entry(path: Path, origin: str = "") -> Entry:

@@ -133,7 +133,7 @@ class TestRefusedBeforeWork:
             run(files, tmp_path)
         assert names_in(tmp_path) == {"notes.txt"}
 
-    @pytest.mark.parametrize("inside", ["base/export", "base", "."])
+    @pytest.mark.parametrize("inside", ["base/export", "base", ".", "sub"])
     def test_a_folder_in_or_around_the_checkpoint(self, copied: CheckpointFiles, inside: str) -> None:
         with pytest.raises(CheckpointError, match="lies in the checkpoint"):
             run(copied, copied.base.parent / inside)
@@ -256,9 +256,20 @@ class TestInterrupted:
             export.export(copied, tmp_path / "export", inputs)
         assert not any(name.startswith(export.PARTIAL) for name in names_in(tmp_path / "export"))
 
-    @pytest.mark.parametrize("text", ["", "{", '{"format": "other/1", "fingerprint": "", "done": {}}', "[]"])
+    @pytest.mark.parametrize("text", ["", "{", '{"format": "other/1", "fingerprint": "", "done": {}}', "[]", "[" * 100_000])
     def test_progress_that_cannot_be_read(self, files: CheckpointFiles, tmp_path: Path, text: str) -> None:
         (tmp_path / PROGRESS).write_text(text)
+        with pytest.raises(CheckpointError, match="cannot be continued"):
+            run(files, tmp_path)
+
+    @pytest.mark.parametrize(
+        "entry",
+        [1, {}, [], None, {"bytes": "1", "sha256": "0" * 64}, {"bytes": True, "sha256": "0" * 64}, {"bytes": 1, "sha256": "x"},
+         {"bytes": 1, "sha256": "0" * 64, "origin": 1}, {"bytes": 1, "sha256": "0" * 64, "more": 1}],
+    )  # fmt: skip
+    def test_progress_with_an_entry_that_is_none(self, files: CheckpointFiles, tmp_path: Path, entry: object) -> None:
+        document = {"format": export.PROGRESS_FORMAT, "fingerprint": "", "done": {"base/config.json": entry}}
+        (tmp_path / PROGRESS).write_text(json.dumps(document))
         with pytest.raises(CheckpointError, match="cannot be continued"):
             run(files, tmp_path)
 
@@ -289,6 +300,12 @@ class TestRefusedAtLoad:
             (lambda f: (f / "base" / ".partial-x").write_bytes(b""), ".partial-x does not belong"),
             (lambda f: (f / MARKER).unlink(), "not an export: it has no export.json"),
             (lambda f: (f / MARKER).write_text("{"), "damaged"),
+            (lambda f: (f / MARKER).write_text("[" * 100_000), "damaged"),
+            (lambda f: edit(f, lambda d: d["files"].update({"base/config.json": {}})), "damaged"),
+            (lambda f: edit(f, lambda d: d["files"].update({"base/config.json": 1})), "damaged"),
+            (lambda f: edit(f, lambda d: d.update(contract=[])), "damaged"),
+            (lambda f: edit(f, lambda d: d["contract"].pop("head_rows")), "damaged"),
+            (lambda f: edit(f, lambda d: d["inputs"].update({"base/config.json": 1})), "damaged"),
             (lambda f: edit(f, lambda d: d.update(format="kit-export/2")), "format is 'kit-export/2'"),
             (lambda f: edit(f, lambda d: d["contract"].update(version=2)), "contract version 2"),
             (lambda f: edit(f, lambda d: d.update(fingerprint="0" * 64)), "its fingerprint is not"),
