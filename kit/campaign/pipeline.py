@@ -49,6 +49,8 @@ def run(
     file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`.
     """
     recorded = read_ledger(autotune) if autotune is not None else None
+    if recorded is not None:
+        tune.check_start(load_profile(profile_path), recorded)  # before a folder is made, or removed to be made anew
     run_id = _id(profile_path, run_id, resume)
     with exclusive(run_id):
         current = _open(profile_path, run_id, resume, replace)

@@ -82,16 +82,27 @@ def draw(profile: Profile, file: Path | None = None) -> dict[str, Any]:
     return ledger
 
 
+def check_start(profile: Profile, recorded: dict[str, Any]) -> None:
+    """Can runs of a profile start from this ledger? Needs no run.
+
+    Raises AutotuneError where it does not say what it was drawn on, and for winners where nothing is tuned.
+    """
+    origin = recorded.get("origin")
+    if not isinstance(origin, dict) or not isinstance(origin.get("device"), str):
+        raise autotune.AutotuneError("the ledger does not say on which device its winners were drawn (origin.device)")
+    if recorded["winners"] and profile.runtime.device != "cuda":
+        raise autotune.AutotuneError(
+            f"the ledger has winners of {origin['device']}; profile {profile.name} tunes nothing, "
+            f"it runs on a {profile.runtime.device}"
+        )
+
+
 def start_from(run: Run, recorded: dict[str, Any]) -> None:
     """Give a run a recorded ledger to start from.
 
-    Raises AutotuneError for winners where nothing is tuned, and for a run that has other winners already.
+    Raises AutotuneError for a ledger that `check_start` refuses, and for a run that has other winners already.
     """
-    if recorded["winners"] and run.profile.runtime.device != "cuda":
-        raise autotune.AutotuneError(
-            f"the ledger has winners of {recorded['origin']['device']}; profile {run.profile.name} tunes nothing, "
-            f"it runs on a {run.profile.runtime.device}"
-        )
+    check_start(run.profile, recorded)
     file = run.path / LEDGER
     if file.exists() and autotune.read_ledger(file)["digest"] != recorded["digest"]:
         raise autotune.AutotuneError(f"run {run.id} has other winners already: start a new run with these")

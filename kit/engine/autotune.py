@@ -151,14 +151,18 @@ def read_ledger(path: str | Path) -> dict[str, Any]:
         file = file / "records" / "autotune.json"
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise AutotuneError(f"{file}: cannot be read as a ledger of autotune winners: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
         raise AutotuneError(f"{file}: format is {found!r}, expected {FORMAT!r}")
-    entries = checked(document.get("winners"), str(file))
-    if digest(entries) != document.get("digest"):
-        raise AutotuneError(f"{file}: its winners give the digest {digest(entries)}, it says {document.get('digest')}")
+    try:
+        entries = checked(document.get("winners"), str(file))
+        found = digest(entries)
+    except (ValueError, RecursionError) as error:  # text that is no Unicode, or just not too deep to be parsed
+        raise AutotuneError(f"{file}: its winners cannot be written down again: {error}") from error
+    if found != document.get("digest"):
+        raise AutotuneError(f"{file}: its winners give the digest {found}, it says {document.get('digest')!r}")
     return document
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from kit.campaign import pipeline
 from kit.campaign.run_folder import RunError, exclusive, open_run
+from kit.engine.autotune import FORMAT, AutotuneError, digest
 from tests.campaign.test_notebook import write
 
 PROFILE = "params/cpu-tiny.toml"
@@ -96,3 +97,20 @@ def test_a_sealed_run_is_not_continued(notebooks):
     (open_run(PROFILE, "a").path / "SHA256SUMS").write_text("")
     with pytest.raises(RunError, match="sealed"):
         pipeline.run(PROFILE, run_id="a", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [({"device": "an accelerator"}, "cpu-tiny tunes nothing"), ({}, "does not say on which device"), (None, "does not say")],
+)
+def test_winners_a_profile_cannot_use_are_refused_before_a_folder_is_touched(notebooks, tmp_path, origin, said):
+    winners = [{"kernel": "fla.x", "key": [1], "config": {}}]
+    ledger = {"format": FORMAT, "winners": winners, "digest": digest(winners), "origin": origin}
+    (tmp_path / "ledger.json").write_text(json.dumps(ledger))
+    with pytest.raises(AutotuneError, match=said):
+        pipeline.run(PROFILE, run_id="new", autotune=tmp_path / "ledger.json")
+    assert not pipeline.run_path("new").exists()
+    open_run(PROFILE, "old")
+    with pytest.raises(AutotuneError, match=said):
+        pipeline.run(PROFILE, run_id="old", replace=True, autotune=tmp_path / "ledger.json")
+    assert (pipeline.run_path("old") / "run.json").exists()

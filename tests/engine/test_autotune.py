@@ -216,6 +216,19 @@ class TestFiles:
         with pytest.raises(AutotuneError, match=said):
             read_ledger(self.written(tmp_path, [], **changes))
 
+    @pytest.mark.parametrize("text", ["[" * 100_000, "", "\x00", '{"format": "kit-autotune/1", "winners": ' + "[" * 100_000])
+    def test_a_broken_file_is_refused(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "ledger.json").write_text(text)
+        with pytest.raises(AutotuneError, match=r"ledger\.json: cannot be read as a ledger"):
+            read_ledger(tmp_path / "ledger.json")
+
+    def test_text_that_is_no_unicode_is_refused(self, tmp_path: Path) -> None:
+        winner = {"kernel": "fla.\ud800", "key": [], "config": {}}
+        document = {"format": autotune.FORMAT, "winners": [winner], "digest": ""}
+        (tmp_path / "ledger.json").write_text(json.dumps(document))
+        with pytest.raises(AutotuneError, match="cannot be written down again"):
+            read_ledger(tmp_path / "ledger.json")
+
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(AutotuneError, match="nowhere"):
             read_ledger(tmp_path / "nowhere.json")
