@@ -7,10 +7,13 @@ Does not cover: running or judging (`kit.campaign`, `kit.evidence.auditing`).
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kit.evidence import auditing, manifest
@@ -19,7 +22,8 @@ from kit.profile import PROJECT_ROOT
 
 PUBLISHED = PROJECT_ROOT / "evidence" / "published"
 MAX_BYTES = 8 * 10**6
-NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
+NAME = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{0,63}")
+UNFINISHED = ".publishing-"
 
 
 def publish(run_dir: str | Path, name: str, published: Path = PUBLISHED) -> Path:
@@ -30,6 +34,8 @@ def publish(run_dir: str | Path, name: str, published: Path = PUBLISHED) -> Path
     run, target = Path(run_dir), published / name
     if not NAME.fullmatch(name):
         raise PackageError(f"{name!r} is no name for published evidence: lower case letters, digits, dots, dashes")
+    if target.is_symlink():
+        raise PackageError(f"{name} is a link in {published.name}, not a published bundle: choose another name")
     if target.exists():
         raise PackageError(f"{name} is published already, and is never replaced: choose another name")
     files = _files(run)
@@ -54,7 +60,26 @@ def _files(run: Path) -> list[str]:
 
 def _copy(run: Path, files: list[str], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".publishing-", dir=target.parent))
+    with _exclusive(target.parent):
+        for leftover in target.parent.glob(f"{UNFINISHED}*"):
+            if leftover.is_dir() and not leftover.is_symlink():  # of one that was killed: nobody else is here
+                shutil.rmtree(leftover)
+        _copy_whole(run, files, target)
+
+
+@contextmanager
+def _exclusive(folder: Path) -> Iterator[None]:
+    """One process at a time; the system lets go of the folder when its holder dies."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _copy_whole(run: Path, files: list[str], target: Path) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
     try:
         for name in files:
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)

@@ -39,10 +39,26 @@ def test_nothing_published_is_replaced(known: Path, tmp_path: Path) -> None:
         publish.publish(known, "made-up", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "../out", "A", "a/b", ".hidden"])
+@pytest.mark.parametrize("name", ["", "../out", "A", "a/b", ".hidden", "con..x", "a.."])
 def test_a_name_is_a_plain_folder_name(known: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(PackageError, match="is no name for published evidence"):
         publish.publish(known, name, tmp_path)
+
+
+def test_a_link_is_no_place_for_a_bundle(known: Path, tmp_path: Path) -> None:
+    (tmp_path / "made-up").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(PackageError, match="made-up is a link"):
+        publish.publish(known, "made-up", tmp_path)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_a_killed_publish_left_is_removed_by_the_next(known: Path, tmp_path: Path) -> None:
+    (tmp_path / ".publishing-killed").mkdir()
+    (tmp_path / ".publishing-killed" / "run.json").write_text("{}")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / ".publishing-link").symlink_to(tmp_path / "mine")
+    publish.publish(known, "made-up", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".publishing-link", "made-up", "mine"]
 
 
 def test_too_large_is_refused_and_the_largest_files_named(
