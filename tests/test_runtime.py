@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 import torch
 
 from kit import runtime
+from kit.campaign import bench, draws
 from kit.profile import load_profile
 
 
@@ -16,5 +18,17 @@ def test_a_device_that_is_not_here_is_said_in_one_sentence(monkeypatch: pytest.M
     profile = load_profile("params/cpu-tiny.toml")
     runtime.require_device(profile)
     on_gpu = dataclasses.replace(profile, runtime=dataclasses.replace(profile.runtime, device="cuda"))
-    with pytest.raises(runtime.NoDeviceError, match="needs a CUDA device, and torch .* sees none"):
+    with pytest.raises(runtime.NoDeviceError, match=r"needs a CUDA device, and torch .* sees none"):
         runtime.require_device(on_gpu)
+
+
+def test_no_draw_and_no_timing_is_begun_without_the_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(runtime, "configure", lambda profile: {})
+    monkeypatch.setenv("KIT_RUNS", str(tmp_path))
+    on_gpu = "params/h200-27b-synthetic.toml"
+    with pytest.raises(runtime.NoDeviceError):
+        draws.run(on_gpu, 1, run_id="a")
+    with pytest.raises(runtime.NoDeviceError):
+        bench.run(load_profile(on_gpu), [])
+    assert not list(tmp_path.iterdir())

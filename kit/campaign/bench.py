@@ -154,14 +154,16 @@ def run(profile: Profile, engines: Sequence[str], *, repeats: int = 3) -> dict[s
     """Measure engines one after another, called directly and over HTTP; a table goes to stderr.
 
     One untimed round over the protocol comes first (captures happen there), then `repeats` timed rounds.
-    Returns the document that `kit bench` prints last.
+    Returns the document that `kit bench` prints last. Raises NoDeviceError without the profile's device.
     """
     from kit import runtime
     from kit.campaign.protocol import load_protocol
 
     runtime.configure(profile)
-    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
     names = list(engines) or list(profile.campaign.engines)
+    if names != ["remote"]:
+        runtime.require_device(profile)
+    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
     reference = profile.campaign.reference if profile.campaign.reference in names else names[0]
     samples: list[Sample] = []
     for name in names:

@@ -67,8 +67,12 @@ def run(
     """Draw `count` times and compare; returns draws.json, also written to `out` and into the run `run_id`.
 
     texts, images: how many requests of each kind, the protocol's first ones (default: all). Raises RunError
-    for a sealed run or where no request is left, DrawFailedError when a draw does not come about.
+    for a sealed run or where no request is left, NoDeviceError without the profile's device, DrawFailedError
+    when a draw does not come about.
     """
+    profile = load_profile(profile_path)
+    runtime.configure(profile)
+    runtime.require_device(profile)
     with _run_file(profile_path, run_id) as kept:
         document = measure(profile_path, count, texts, images)
         for file in filter(None, (out, kept)):
