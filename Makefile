@@ -38,7 +38,7 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 unit: $(INSTALLED)
-	$(BIN)/python -m pytest tests --ignore=tests/pipeline
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests --ignore=tests/pipeline
 
 pipeline: $(INSTALLED)
 	$(BIN)/python -m kit run params/cpu-tiny.toml --id $(TEST_RUN) --replace
