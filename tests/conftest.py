@@ -1,8 +1,27 @@
-"""One thread before torch is imported, as every CPU profile runs; no network for hub code."""
+"""One thread before torch is imported, as every CPU profile runs; no network for hub code; the tiny profile."""
+
+from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from kit.profile import Profile
 
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
     os.environ[name] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+@pytest.fixture(scope="module")
+def profile() -> Profile:
+    """cpu-tiny, its process settings in force."""
+    from kit import runtime
+    from kit.profile import load_profile
+
+    profile = load_profile("params/cpu-tiny.toml")
+    runtime.configure(profile)
+    return profile

@@ -23,6 +23,7 @@ from torch import Tensor
 from kit.engine.capture import Backend, Recording, choose
 from kit.engine.captured import same_bits
 from kit.engine.graph_cache import CaptureError
+from kit.kernels.proof import capturing
 
 if TYPE_CHECKING:
     from kit.engine.base import Grid, Prepared, PreparedQuestion
@@ -226,7 +227,7 @@ def compiled_layers(engine: ReferenceEngine, seconds: float) -> Iterator[None]:
 
     def in_time(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            if time.monotonic() > deadline and not _recording():
+            if time.monotonic() > deadline and not capturing():
                 raise CompileTimeoutError(f"compiling the decoder layers took more than {seconds:.0f} s")
             return forward(*args, **kwargs)
 
@@ -243,10 +244,6 @@ def compiled_layers(engine: ReferenceEngine, seconds: float) -> Iterator[None]:
         for layer in layers:
             layer.__dict__.pop("forward", None)
         dynamo.reset()
-
-
-def _recording() -> bool:
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def _images(prepared: Prepared, device: torch.device) -> dict[str, Tensor]:

@@ -26,7 +26,7 @@ from kit.kernels import projections as plain
 from kit.kernels.branches import Fork, Line
 from kit.kernels.projections import Projection
 from kit.kernels.projections_kernel import MEMBERS, RANK, Member, combine, expand, shrink
-from kit.kernels.proof import PoisonedAllocations, Proofs, compare, noise_like
+from kit.kernels.proof import PoisonedAllocations, Proofs, capturing, compare, noise_like
 from kit.kernels.sum_order import RUN, Order, UnknownOrderError, read
 
 EXPAND_PARTS = (1, 2, 4)  # ways cuBLAS was seen to cut K = 16
@@ -93,15 +93,15 @@ class FusedProjections:
         if not _supported(x, group):
             return plain.project(x, group)
         key = (x.shape, x.dtype, tuple((p.weight.shape[0], p.up is None) for p in group))
-        capturing = x.is_cuda and torch.cuda.is_current_stream_capturing()
-        if key not in self._plans and not capturing:
+        recording = x.is_cuda and capturing()
+        if key not in self._plans and not recording:
             expected = plain.project(x, group)
             self._plans[key] = self._decide(x, group, expected)
             return expected
         plan = self._plans.get(key)
         if plan is None:
             return plain.project(x, group)
-        return run(x, group, plan, self._fork(x.device, plan.form) if capturing else Line())
+        return run(x, group, plan, self._fork(x.device, plan.form) if recording else Line())
 
     def _decide(self, x: Tensor, group: tuple[Projection, ...], expected: tuple[Tensor, ...]) -> Plan | None:
         """The plan of a group; None where the group as a whole is not equal."""

@@ -54,7 +54,7 @@ class Proofs:
             key = (op, _signature(args))
             decision = found.get(key)
             if decision is None:
-                if _capturing():
+                if capturing():
                     return twin(*args)
                 result = twin(*args)
                 found[key] = _decide(
@@ -255,7 +255,7 @@ def describe_signature(args: tuple[Any, ...]) -> str:
     return " ".join(parts)
 
 
-def _capturing() -> bool:
+def capturing() -> bool:
     """True while a CUDA graph is being recorded: nothing may be compared then."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 

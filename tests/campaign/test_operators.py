@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from kit import runtime
 from kit.campaign import operator_checks, operator_tables
 from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.operator_trace import difference
@@ -23,14 +22,7 @@ from kit.engine.reference import ReferenceEngine
 from kit.kernels import Ops
 from kit.kernels.proof import PoisonedAllocations
 from kit.kernels.table import PLAIN
-from kit.profile import Profile, load_profile
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
+from kit.profile import Profile
 
 
 @pytest.fixture(scope="module")

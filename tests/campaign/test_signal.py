@@ -9,22 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from kit import runtime
 from kit.campaign import signal
 from kit.campaign.protocol import Protocol, load_protocol
 from kit.campaign.signal import measure_signal, summarise
 from kit.engine import reference
 from kit.engine.reference import ReferenceEngine
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 
 FEW = {"text": 2, "image": 2}
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
 
 
 @pytest.fixture(scope="module")

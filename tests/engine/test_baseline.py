@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
-from kit import runtime
 from kit.engine import reference
 from kit.engine.baseline import (
     CapturedReference,
@@ -22,22 +19,8 @@ from kit.engine.graph import GraphEngine
 from kit.engine.native import NativeEngine
 from kit.engine.reference import ReferenceEngine
 from kit.engine.shared_weights import shared_stores
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 from tests.engine.requests import BODIES, images, text
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
-
-
-@pytest.fixture(scope="module")
-def official(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
-    yield engine
-    engine.close()
 
 
 def logits_of(engine: ReferenceEngine, body: bytes) -> Logits:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from kit import runtime
 from kit.contract.answer import AnswerError
 from kit.engine import native, reference
 from kit.engine.base import Decision
@@ -20,27 +19,13 @@ from kit.engine.native import NativeEngine
 from kit.engine.reference import ReferenceEngine
 from kit.engine.reference_model import ReferenceError
 from kit.engine.transfer import Prompt
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 from tests.engine.requests import BODIES, images, text
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
 
 
 @pytest.fixture(scope="module")
 def ours(profile: Profile) -> Iterator[NativeEngine]:
     engine = native.load(profile)
-    yield engine
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def official(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
     yield engine
     engine.close()
 

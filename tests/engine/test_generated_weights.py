@@ -10,22 +10,15 @@ from typing import Any
 import pytest
 import torch
 
-from kit import checkpoint, runtime
+from kit import checkpoint
 from kit.checkpoint import synthetic
 from kit.checkpoint.generated import GeneratedStore
 from kit.engine import native, reference
 from kit.engine.reference_model import ReferenceError, load_official
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 from tests.engine.requests import BODIES
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from kit import runtime
 from kit.engine import native
 from kit.engine.base import Decision, Event
 from kit.engine.capture import AtenRecording, AtenReplay, Backend, Recording
@@ -27,7 +26,7 @@ from kit.engine.cuda_graph import CudaGraphs
 from kit.engine.graph import GraphEngine
 from kit.engine.graph_cache import PlannedForward, predict
 from kit.engine.native import NativeEngine
-from kit.profile import Graph, Profile, load_profile
+from kit.profile import Graph, Profile
 from kit.profile import GraphCache as Bounds
 from tests.engine.fake_cuda import FakeCuda
 from tests.engine.forwards import (
@@ -44,13 +43,6 @@ from tests.engine.forwards import (
     text,
     vision,
 )
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
 
 
 @pytest.fixture(scope="module")

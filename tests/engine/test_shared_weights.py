@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from kit import runtime
 from kit.engine import reference
 from kit.engine.native import NativeEngine
 from kit.engine.reference import ReferenceEngine
 from kit.engine.shared_weights import checkpoint_name, shared_stores
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 from tests.engine.requests import images, text
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
-
-
-@pytest.fixture(scope="module")
-def official(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
-    yield engine
-    engine.close()
 
 
 def test_names_are_those_of_the_files() -> None:

@@ -106,11 +106,11 @@ class TestGuard:
         proofs, op, kernel = guarded(lambda x: x + x)
         x = random(3)
         with monkeypatch.context() as capture:
-            capture.setattr(proof, "_capturing", lambda: True)
+            capture.setattr(proof, "capturing", lambda: True)
             assert same_bits(op(x), twin(x))
             assert (kernel.calls, proofs.describe()) == (0, [])
         op(x)
-        monkeypatch.setattr(proof, "_capturing", lambda: True)
+        monkeypatch.setattr(proof, "capturing", lambda: True)
         op(x)
         assert kernel.calls == 3
 

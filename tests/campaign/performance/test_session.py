@@ -9,7 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from kit import runtime
 from kit.campaign.performance import adapter_swap, session
 from kit.campaign.performance.floors import STACKED_COPIES, Floors, groups, stacked
 from kit.campaign.performance.local_http import ServedForm, serving
@@ -18,15 +17,8 @@ from kit.engine import native
 from kit.engine.baseline import NativeForm
 from kit.engine.capture import AtenReplay
 from kit.engine.native import NativeEngine
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 from tests.engine.requests import text
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    runtime.configure(profile)
-    return profile
 
 
 @pytest.fixture(scope="module")
