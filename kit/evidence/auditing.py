@@ -2,7 +2,7 @@
 
 Covers: a folder or a packed tar.gz, unpacked without following anything it says about links or places; the
 rule that the bundle's copy of audit.py is one ever published (`audits.json`), so that the bundle's author and
-its reader mean the same checks. Does not cover: the checks themselves (`audit.py`, which needs no kit).
+its reader mean the same checks. Does not cover: the checks themselves (`kit.evidence.audit`).
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def unknown_auditor(folder: Path) -> str:
     )
 
 
-def known_auditors() -> dict[str, str]:
+def known_auditors(file: Path = KNOWN) -> dict[str, str]:
     """SHA-256 -> version of every audit.py ever published."""
-    known: dict[str, str] = json.loads(KNOWN.read_text(encoding="utf-8"))["audits"]
+    known: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))["audits"]
     return known
 
 

@@ -14,11 +14,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from kit.evidence import crate, manifest, privacy, provenance, report, source_archive
+from kit.evidence import audit, crate, manifest, privacy, provenance, report, source_archive
 from kit.evidence.records import sha256_bytes, write_atomic, write_json
 from kit.profile import PROJECT_ROOT
 
-AUDITOR = Path(__file__).with_name("audit.py")
 # Texts written by other programs, or by a notebook's cells; everything else is ours and must be clean as it is.
 SCRUBBED = ("logs/", "attempts/", "notebooks/", "stages/")
 LEFTOVERS = ("__pycache__", ".ipynb_checkpoints")
@@ -46,7 +45,7 @@ def seal(
     remove_leftovers(run)
     close_sources(run, root)
     scrub_texts(run, who)
-    write_atomic(run / "audit.py", AUDITOR.read_bytes())
+    write_atomic(run / "audit.py", audit.joined().encode())
     write_atomic(run / "report.html", report.render(run).encode())
     described = [*manifest.list_files(run), crate.METADATA]
     write_atomic(run / crate.METADATA, crate.metadata(run, sorted(set(described))))

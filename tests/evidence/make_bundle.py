@@ -31,6 +31,7 @@ from tests.campaign.performance.synthetic_session import measured
 from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE, autotune_ledger, compact, write_run
 from tests.campaign.test_published import pins_of
 
+AUDITOR = PROJECT_ROOT / "kit" / "evidence" / "audit"
 NOBODY = Identity({"/home/nobody-here": "~", "/home/nobody-here/project": "."}, "nobody-here", "no-such-host")
 SETTINGS = {
     "threads": 1, "float32_matmul_precision": "highest", "cuda_matmul_allow_tf32": False, "cudnn_allow_tf32": False,
@@ -113,11 +114,10 @@ def executed(source: dict[str, Any], stage: str, parameters: dict[str, Any]) -> 
 
 def write_project(root: Path, profile: Profile) -> None:
     """A project whose auditor is the real one."""
-    (root / "kit" / "evidence").mkdir(parents=True)
+    shutil.copytree(AUDITOR, root / "kit" / "evidence" / "audit", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "kit" / "kernels").mkdir()
     (root / "notebooks").mkdir()
     (root / ".cache").mkdir()
-    shutil.copyfile(PROJECT_ROOT / "kit" / "evidence" / "audit.py", root / "kit" / "evidence" / "audit.py")
     (root / "kit" / "kernels" / "table.py").write_text("class Ops:\n    rms_norm: Callable[..., Tensor]\n    proofs: Proofs | None = None\n")
     (root / ".gitignore").write_text(".cache/\n")
     (root / ".cache" / "weights.bin").write_bytes(b"not a source")

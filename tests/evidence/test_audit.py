@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from kit.evidence import audit
+from kit.evidence.audit.reading import Bundle
 from kit.evidence.records import write_json
-from kit.profile import PROJECT_ROOT
 from tests.campaign.synthetic_run import bf16
 from tests.evidence.make_bundle import Tamper, make_bundle
 from tests.evidence.test_tampering import audit_problems, lie_about_gate
 
-SOURCE = PROJECT_ROOT / "kit" / "evidence" / "audit.py"
 OTHERS = [
     python for python in sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
     if int(python.parts[-3].split(".")[1]) >= 9
@@ -74,7 +73,7 @@ EXPORT = {"engines": ("native", "graph"), "reference": "", "claim": "baseline", 
 
 def test_an_export_is_judged_without_operators_and_says_so(tmp_path: Path) -> None:
     bundle = make_bundle(tmp_path, **EXPORT)
-    assert not {"operators.json", "signal.json", "stages/06_operators.json"} & set(audit.Bundle(str(bundle)).files()[0])
+    assert not {"operators.json", "signal.json", "stages/06_operators.json"} & set(Bundle(str(bundle)).files()[0])
     result = audit.judge(str(bundle))
     assert result["problems"] == []
     assert (result["audit"], result["verdict"]) == ("pass", "pass")
@@ -239,7 +238,7 @@ def test_exit_codes(tmp_path: Path, tamper: Tamper) -> None:
     code, result, lines = run_script(sys.executable, tamper.path)
     assert (code, result["audit"]) == (1, "fail")
     assert len([line for line in lines if line.startswith("problem: ")]) == result["problem_count"] == 2
-    shutil.copyfile(SOURCE, tmp_path / "audit.py")
+    (tmp_path / "audit.py").write_text(audit.joined())
     code, result, _ = run_script(sys.executable, tmp_path)
     assert (code, result["audit"]) == (2, "not-judged")
 
@@ -255,7 +254,7 @@ def test_under_other_pythons(python: Path, sealed: Path) -> None:
 
 
 def test_it_is_python_3_9_and_imports_the_standard_library_alone() -> None:
-    tree = ast.parse(SOURCE.read_text(encoding="utf-8"), feature_version=(3, 9))
+    tree = ast.parse(audit.joined(), feature_version=(3, 9))
     names = {
         name.split(".")[0]
         for node in ast.walk(tree)
@@ -269,7 +268,8 @@ def test_it_is_python_3_9_and_imports_the_standard_library_alone() -> None:
 
 
 def test_every_check_is_run() -> None:
-    defined = {name for name in vars(audit) if name.startswith("check_")}
+    functions = [node.name for node in ast.parse(audit.joined()).body if isinstance(node, ast.FunctionDef)]
+    defined = {name for name in functions if name.startswith("check_")}
     run = {check.__name__ for check in audit.CHECKS}
     called_by_others = {
         "check_forwards", "check_answer", "check_notebook_source", "check_notebook_run", "check_notebook_parameters",

@@ -17,13 +17,13 @@ import pytest
 from kit.campaign import draws as experiment
 from kit.engine.autotune import digest
 from kit.evidence import audit, report
+from kit.evidence.audit.rules import DRAWS, LEDGER
 from kit.profile import load_profile
 from tests.campaign import synthetic_run as made_up
 from tests.evidence.make_bundle import Tamper, make_bundle
 from tests.evidence.test_tampering import audit_problems
 
 Edit = Callable[[dict[str, Any]], object]
-LEDGER, DRAWS = audit.LEDGER, audit.DRAWS
 GRAPH = "records/graph/worker.jsonl"
 
 

@@ -441,7 +441,7 @@ CASES: list[tuple[str, Deed, str]] = [
     ("an edited answer is off the lattice", answer_edited, "gate lattice native: failed"),
     ("a packed source changed", source_changed, "sources: README.md: in source.tar.gz has SHA-256"),
     ("a source changed during the run", source_changed_during_run, "sources: README.md: changed during the run"),
-    ("another auditor", own_auditor, "sources: audit.py: is not the one of the packed sources"),
+    ("another auditor", own_auditor, "auditor: audit.py: is not the one of the packed sources"),
     ("a gate edited to fail", verdict_edited, "verdict: verdict.json: says pass although probability failed"),
     ("a gate's value edited", verdict_edited, "value: is 0.5, recomputed 0.0"),
     ("a gate removed", gate_removed, "gates: verdict.json gate hidden_bitwise native fresh: is there 0 times"),
@@ -475,11 +475,7 @@ def test_found_by_the_checksums_alone(tamper: Tamper, deed: Deed, message: str) 
 
 def audit_problems(path: Path) -> list[str]:
     """All problems, also those past the fiftieth."""
-    kept, audit.MOST_LISTED = audit.MOST_LISTED, 100_000
-    try:
-        return audit.judge(str(path))["problems"]
-    finally:
-        audit.MOST_LISTED = kept
+    return audit.judge(str(path), most_listed=100_000)["problems"]
 
 
 @pytest.mark.parametrize(

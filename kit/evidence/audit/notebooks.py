@@ -1,0 +1,109 @@
+"""Stages finished, and their notebooks are whole runs of the packed source."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, List
+
+from kit.evidence.audit.reading import Bundle
+from kit.evidence.audit.rules import SENTINEL, Json, UnreadableError
+from kit.evidence.audit.values import parse_json, short
+
+
+def check_stages(bundle: Bundle) -> None:
+    """Every stage of the profile finished, by its sentinel, with this profile."""
+    digest = bundle.json("run.json")["profile_sha256"]
+    for stage in bundle.stages():
+        name = "stages/%s.json" % stage
+        if not bundle.exists(name):
+            bundle.fail(name, "is missing: the stage did not finish")
+            continue
+        document = bundle.json(name)
+        wanted = {"format": "kit-stage/1", "stage": stage, "profile_sha256": digest, "sentinel": SENTINEL}
+        for key, expected in wanted.items():
+            bundle.expect("%s %s" % (name, key), document.get(key), expected)
+
+
+def check_notebooks(bundle: Bundle) -> None:
+    """Every executed notebook is a whole, error-free run of the packed source with the parameters it reports."""
+    for stage in bundle.stages():
+        name = "notebooks/%s.ipynb" % stage
+        if not bundle.exists(name):
+            bundle.fail(name, "is missing")
+            continue
+        cells = bundle.json(name)["cells"]
+        check_notebook_source(bundle, name, cells)
+        check_notebook_run(bundle, name, cells)
+        check_notebook_parameters(bundle, name, cells, "stages/%s.json" % stage)
+
+
+def check_notebook_source(bundle: Bundle, name: str, cells: List[Json]) -> None:
+    if name not in bundle.sources():
+        bundle.fail(name, "has no source in source.tar.gz")
+        return
+    original = parse_json(bundle.sources()[name], "source.tar.gz: %s" % name)["cells"]
+    injected = [index for index, cell in enumerate(cells) if "injected-parameters" in tags(cell)]
+    if injected not in ([], [position_of("parameters", cells) + 1]):
+        bundle.fail(name, "has injected cells where none belong")
+    kept = [(cell["cell_type"], joined(cell)) for i, cell in enumerate(cells) if i not in injected]
+    if kept != [(cell["cell_type"], joined(cell)) for cell in original]:
+        bundle.fail(name, "its cells are not those of the packed source")
+
+
+def check_notebook_run(bundle: Bundle, name: str, cells: List[Json]) -> None:
+    count = 0
+    for index, cell in enumerate(cells):
+        if cell["cell_type"] != "code" or not joined(cell).strip():
+            continue
+        count += 1
+        at = "%s cell %d" % (name, index)
+        if cell.get("execution_count") != count:
+            message = "execution count is %s, expected %d: it did not run to the end in order"
+            bundle.fail(at, message % (cell.get("execution_count"), count))
+        if any(output.get("output_type") == "error" for output in cell["outputs"]):
+            bundle.fail(at, "ended in an error")
+        if "nbval-check-output" in tags(cell) and not cell["outputs"]:
+            bundle.fail(at, "is a verdict cell without output")
+    if not count:
+        bundle.fail(name, "has no code")
+
+
+def check_notebook_parameters(bundle: Bundle, name: str, cells: List[Json], stage: str) -> None:
+    found: Json = {}
+    for cell in cells:
+        if "parameters" in tags(cell) or "injected-parameters" in tags(cell):
+            found.update(literals(joined(cell), name))
+    if bundle.exists(stage):
+        reported = bundle.json(stage).get("parameters")
+        if found.get("run_dir") != bundle.json("run.json")["id"]:
+            bundle.fail(name, "is of run %s" % short(found.get("run_dir")))
+        if reported != found:
+            bundle.fail(name, "ran with %s, %s reports %s" % (short(found), stage, short(reported)))
+
+
+def position_of(tag: str, cells: List[Json]) -> int:
+    return next((index for index, cell in enumerate(cells) if tag in tags(cell)), -2)
+
+
+def tags(cell: Json) -> List[str]:
+    return list(cell.get("metadata", {}).get("tags", ()))
+
+
+def joined(cell: Json) -> str:
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def literals(text: str, where: str) -> Json:
+    values: Json = {}
+    try:
+        for statement in ast.parse(text).body:
+            target: Any = (
+                statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", 0)
+            )
+            values[target.id] = ast.literal_eval(getattr(statement, "value", None))  # type: ignore[arg-type]
+    except (SyntaxError, ValueError, AttributeError, TypeError) as error:
+        raise UnreadableError(
+            "%s: a parameters cell holds more than literals (%s)" % (where, error)
+        ) from error
+    return values

@@ -1,0 +1,214 @@
+"""Check an evidence bundle: python audit.py BUNDLE   (Python 3.9 or later, standard library only)
+
+Covers: every file's hash and role; the profile, the fixed gates and the protocol's bytes; executed notebooks
+against the packed sources; the recorded requests against the plan that the protocol gives; the worker's
+record against the client's; every answer from the recorded logits, and the logits from hidden rows and label
+head; drift, repeats, latencies and the graph cache by its policy; every gate and count of the verdict. It
+shares no code with what computed them first. Every problem is listed; the last line is one JSON document.
+Exit code: 0 pass, 1 fail, 2 could not judge. An empty set fails, NaN fails, and so does a check that cannot
+be completed.
+
+Does not cover: a forgery that is consistent throughout, which no offline check can refuse (compare the digest
+of SHA256SUMS with one its author published elsewhere, or run it again); who made the bundle; whether the
+packed sources are what ran; report.html, figures and logs, which are for people; whether decisions are good.
+
+A check is a function named check_<rule>; a section is about one matter, and says which in its first line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from typing import Any, Callable, List, Tuple
+
+from kit.evidence.audit.answers import check_answers, check_logits
+from kit.evidence.audit.autotune import check_autotune, draw_of
+from kit.evidence.audit.checkpoint import check_checkpoint, check_weights
+from kit.evidence.audit.device import check_device
+from kit.evidence.audit.draws import check_draws
+from kit.evidence.audit.drift import check_drift
+from kit.evidence.audit.drills import check_drills
+from kit.evidence.audit.effects import check_signal
+from kit.evidence.audit.environment import check_packages, check_settings
+from kit.evidence.audit.exchanges import check_bodies, check_exchanges, check_plan, check_refusals
+from kit.evidence.audit.files import check_crate, check_formats, check_roles, check_sums
+from kit.evidence.audit.gates import check_gates
+from kit.evidence.audit.graph_cache import check_counters, check_graph, check_memory
+from kit.evidence.audit.hidden_rows import check_hidden_rows
+from kit.evidence.audit.identity import check_identity, check_profile_toml
+from kit.evidence.audit.latency import check_performance
+from kit.evidence.audit.notebooks import check_notebooks, check_stages
+from kit.evidence.audit.operators import check_operators
+from kit.evidence.audit.protocol import check_protocol, check_published
+from kit.evidence.audit.reading import Bundle
+from kit.evidence.audit.rules import (
+    AUDIT_VERSION,
+    DOCUMENTS,
+    EXIT_CODES,
+    FOR_PEOPLE,
+    MEASURED_DOCUMENTS,
+    MOST_LISTED,
+    OPERATOR_DOCUMENTS,
+    OPTIONAL_DOCUMENTS,
+    UNLISTED,
+    Json,
+    NotJudgedError,
+    UnreadableError,
+)
+from kit.evidence.audit.sources import check_auditor, check_sources
+from kit.evidence.audit.values import sha256
+from kit.evidence.audit.verdict import check_headline, check_verdict
+from kit.evidence.audit.workers import check_engines, check_health, check_posts, check_worker
+
+CHECKS: Tuple[Callable[[Bundle], None], ...] = (
+    check_verdict, check_sums, check_roles, check_formats, check_crate,
+    check_identity, check_profile_toml, check_protocol, check_published, check_settings, check_packages, check_device, check_autotune,
+    check_checkpoint,
+    check_weights,
+    check_signal,
+    check_sources, check_auditor, check_stages, check_notebooks,
+    check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
+    check_answers, check_logits, check_hidden_rows,
+    check_drift, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
+    check_gates, check_headline,
+)  # fmt: skip
+
+
+def judge(path: str, most_listed: int = MOST_LISTED) -> Json:
+    """Run every check over a bundle folder; the document of the last line, with up to `most_listed` problems."""
+    bundle = Bundle(path)
+    try:
+        refuse_unknown(bundle)
+    except (NotJudgedError, OSError) as error:
+        return not_judged(str(error))
+    for check in CHECKS:
+        bundle.rule = check.__name__[len("check_") :]
+        try:
+            check(bundle)
+        except UnreadableError as error:
+            bundle.rule = "unreadable"  # one cause, named once, however many checks need the same thing
+            bundle.fail(str(error), "what depends on it cannot be checked")
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            struct.error,
+            SyntaxError,
+            RecursionError,
+            MemoryError,
+        ) as error:
+            bundle.fail("not completed", "%s: %s" % (type(error).__name__, error))
+    bundle.leave("signature (%s)" % ("present, not verified here" if bundle.exists(UNLISTED[1]) else "none"))
+    bundle.leave(FOR_PEOPLE)
+    return summary(bundle, most_listed)
+
+
+def refuse_unknown(bundle: Bundle) -> None:
+    """Raise NotJudgedError for what is no bundle, or one of a version this auditor does not know."""
+    if not os.path.isdir(bundle.path):
+        raise NotJudgedError("%s is not a folder" % bundle.path)
+    for name in ("SHA256SUMS", "run.json", "profile.json", "verdict.json"):
+        if not bundle.exists(name):
+            raise NotJudgedError("%s is not in %s, so it is not a sealed bundle" % (name, bundle.path))
+    for name, expected in {
+        **DOCUMENTS,
+        **OPERATOR_DOCUMENTS,
+        **MEASURED_DOCUMENTS,
+        **OPTIONAL_DOCUMENTS,
+    }.items():
+        try:
+            found = str(bundle.json(name).get("format")) if bundle.exists(name) else expected
+        except UnreadableError:
+            continue  # damaged: the checks say so
+        if found.split("/")[0] == expected.split("/")[0] and found != expected:
+            raise NotJudgedError("%s has format %s, this auditor knows %s" % (name, found, expected))
+
+
+def summary(bundle: Bundle, most_listed: int) -> Json:
+    try:
+        verdict = bundle.json("verdict.json")
+    except UnreadableError:
+        verdict = {}
+    counts = verdict.get("counts") if isinstance(verdict.get("counts"), dict) else {}
+    return {
+        "audit": "fail" if bundle.problems else "pass",
+        "verdict": verdict.get("verdict"),
+        "profile": verdict.get("profile"),
+        "claim": verdict.get("claim"),
+        "requests": counts.get("requests"),
+        "questions": counts.get("questions"),
+        "posts": counts.get("posts"),
+        "max_probability_drift": verdict.get("max_probability_drift"),
+        "draw": draw_of(bundle),
+        "bundle_sha256": sha256(bundle.read("SHA256SUMS")),
+        "problems": bundle.problems[:most_listed],
+        "problem_count": len(bundle.problems),
+        "not_checked": bundle.not_checked,
+        "auditor": AUDIT_VERSION,
+    }
+
+
+def not_judged(reason: str) -> Json:
+    """The document for something that is no bundle, or none this auditor can read."""
+    return {
+        "audit": "not-judged", "verdict": None, "problems": [reason], "problem_count": 1, "not_checked": ["everything"],
+        "auditor": AUDIT_VERSION,
+    }  # fmt: skip
+
+
+def printable(value: Any) -> str:
+    """A file or a name may hold anything; what is printed must not move a terminal or break a stream."""
+    return json.dumps(str(value))[1:-1]
+
+
+def show(result: Json) -> None:
+    """Lines for people, then the same as one JSON document."""
+    for problem in result["problems"]:
+        print("problem: %s" % printable(problem))
+    if result["problem_count"] > len(result["problems"]):
+        print("problem: and %d more" % (result["problem_count"] - len(result["problems"])))
+    for item in result["not_checked"]:
+        print("not checked: %s" % printable(item))
+    print(
+        "beyond any offline check: a forgery that is consistent throughout; compare bundle_sha256 with a published one"
+    )
+    for name in (
+        "profile",
+        "claim",
+        "requests",
+        "questions",
+        "posts",
+        "max_probability_drift",
+        "bundle_sha256",
+    ):
+        if result.get(name) is not None:
+            print("%s: %s" % (name, printable(result[name])))
+    if result.get("draw"):
+        draw = {key: printable(value) for key, value in result["draw"].items()}
+        print(
+            "autotune draw: %(digest)s, %(source)s, %(winners)s winners; what is bitwise equal is so under this draw"
+            % draw
+        )
+    print("verdict the bundle claims: %s" % printable(result["verdict"]))
+    print("audit: %s (%d problems)" % (result["audit"], result["problem_count"]))
+    print(json.dumps(result))
+
+
+def main(arguments: List[str]) -> int:
+    if arguments in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print(__doc__)
+        return EXIT_CODES["not-judged"]
+    result = judge(arguments[0])
+    show(result)
+    return EXIT_CODES[result["audit"]]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
