@@ -17,19 +17,21 @@ Does not cover: comparing traces (`kit.campaign.layer_drift`).
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
+from kit.engine.oracle_delta import in_chunks
 from kit.engine.trace_native import watch_native
 from kit.engine.trace_reference import watch_reference
 
 if TYPE_CHECKING:
     from kit.engine.base import Prepared
+    from kit.engine.oracle import Oracle
 
 Keep = Literal["all", "last", "digest"]
 WHOLE = ("hidden", "logits")  # not rows of tokens or patches; states are not either
@@ -61,16 +63,19 @@ def traces(
 ) -> list[Trace]:
     """One trace a question (all of them by default) of one decision.
 
-    engine: any of this process, loaded by name or made by hand (faulty op table, shared weights).
+    engine: any of this process, loaded by name or made by hand (faulty op table, shared weights), or an oracle.
     Raises TraceError for an engine of another kind, an index without a question, or stages that did not come by;
     whatever the engine itself raises passes through.
     """
     chosen = range(len(prepared.questions)) if questions is None else questions
     if not all(0 <= index < len(prepared.questions) for index in chosen):
         raise TraceError(f"questions {list(chosen)} of a request that has {len(prepared.questions)}")
+    if hasattr(engine, "decide_all"):
+        items = tuple(prepared.questions[index] for index in chosen)
+        return _oracle_traces(engine, [dataclasses.replace(prepared, questions=items)], keep)[0]
     notes = Notes(chosen, keep)
     kinds, depth = _layout(engine)
-    with _watched(engine, notes):
+    with watch_native(engine, notes) if hasattr(engine, "run_language") else watch_reference(engine, notes):
         outcome = engine.decide(prepared)
     dtype = getattr(torch, engine.profile.runtime.dtype)
     for index in chosen:
@@ -78,6 +83,28 @@ def traces(
         notes.finish(index, torch.frombuffer(bytearray(result.hidden), dtype=dtype), torch.tensor(result.logits))
     expected = stage_names(kinds, depth if prepared.grids else None)
     return [_ordered(notes.found(index), expected, keep) for index in chosen]
+
+
+def traces_of_requests(engine: Any, requests: Sequence[Prepared], *, keep: Keep = "all") -> list[list[Trace]]:
+    """`traces` of several requests; an oracle takes them all through each layer together."""
+    if hasattr(engine, "decide_all"):
+        return _oracle_traces(engine, requests, keep)
+    return [traces(engine, prepared, keep=keep) for prepared in requests]
+
+
+def _oracle_traces(oracle: Oracle, requests: Sequence[Prepared], keep: Keep) -> list[list[Trace]]:
+    """A single question is kept stage by stage as it comes; of several the oracle holds every row for a while."""
+    kinds, depth = _layout(oracle)
+    names = [stage_names(kinds, depth if prepared.grids else None) for prepared in requests]
+    if [len(prepared.questions) for prepared in requests] == [1]:
+        found: dict[str, Tensor] = {}
+        oracle.decide_all(requests, tap=lambda name, tensor: found.update({name: kept(name, tensor, keep)}))
+        return [[_ordered(found, names[0], keep)]]
+    outcomes = oracle.decide_all(requests, stages=True)
+    return [
+        [_ordered({n: kept(n, t, keep) for n, t in result.stages.items()}, expected, keep) for result in results]
+        for results, expected in zip(outcomes, names, strict=True)
+    ]
 
 
 class Notes:
@@ -97,22 +124,29 @@ class Notes:
     def tower(self, name: str, tensor: Tensor) -> None:
         """A stage of the vision tower, whose first one is "vision.patches"."""
         if any(index > self._question for index in self._wanted):
-            self._tower[name] = self._kept(name, tensor)
+            self._tower[name] = kept(name, tensor, self._keep)
 
     def question(self, embedding: Tensor) -> None:
         """The next question begins; embedding [T, H] goes into its first layer."""
         self._question += 1
         if self.listening:
-            self._found[self._question] = {**self._tower, "embedding": self._kept("embedding", embedding)}
+            self._found[self._question] = {**self._tower, "embedding": kept("embedding", embedding, self._keep)}
 
     def stage(self, name: str, tensor: Tensor) -> None:
         """A stage of the question under way."""
         if self.listening:
-            self._found[self._question][name] = self._kept(name, tensor)
+            self._found[self._question][name] = kept(name, tensor, self._keep)
+
+    def state(self, name: str, k: Tensor, v: Tensor, g: Tensor, beta: Tensor) -> None:
+        """The state behind the last token, in FP64. k [T, heads, Dk], v [T, heads, Dv], g, beta [T, heads]: what the
+        engine fed its rule. No engine hands its own state out, as nothing is decoded; this one shows how far two
+        sides' inputs have come apart over the whole prompt, free of the rounding inside either kernel."""
+        if self.listening:
+            self.stage(name, in_chunks(*(x.unsqueeze(0) for x in (k, k, v, g, beta)))[1][0])
 
     def finish(self, question: int, hidden: Tensor, logits: Tensor) -> None:
         """What the engine answered. Raises TraceError where no forward was seen for it."""
-        self.found(question).update(hidden=self._kept("hidden", hidden), logits=self._kept("logits", logits))
+        self.found(question).update(hidden=kept("hidden", hidden, self._keep), logits=kept("logits", logits, self._keep))
 
     def found(self, question: int) -> dict[str, Tensor]:
         """The stages of a question. Raises TraceError where none were seen."""
@@ -120,14 +154,15 @@ class Notes:
             raise TraceError(f"the engine answered question {question} and no forward for it was seen")
         return self._found[question]
 
-    def _kept(self, name: str, tensor: Tensor) -> Tensor:
-        tensor = tensor.detach()
-        rows = name not in WHOLE and not name.endswith(".state")
-        if self._keep == "digest":
-            return digest(tensor)
-        if self._keep == "last" and rows:
-            tensor = tensor[-1:]
-        return tensor.to("cpu", copy=True).contiguous()
+
+def kept(name: str, tensor: Tensor, keep: Keep) -> Tensor:
+    """What a trace holds of a stage: a copy on the CPU, or of its last row, or its digest."""
+    tensor = tensor.detach()
+    if keep == "digest":
+        return digest(tensor)
+    if keep == "last" and name not in WHOLE and not name.endswith(".state"):
+        tensor = tensor[-1:]
+    return tensor.to("cpu", copy=True).contiguous()
 
 
 def digest(tensor: Tensor) -> Tensor:
@@ -161,7 +196,7 @@ def _ordered(found: dict[str, Tensor], expected: Sequence[str], keep: Keep) -> T
 
 def _layout(engine: Any) -> tuple[Sequence[str], int]:
     """(kind of each decoder layer, number of vision blocks). Raises TraceError for what is no engine to trace."""
-    if hasattr(engine, "run_language"):
+    if hasattr(engine, "run_language") or hasattr(engine, "decide_all"):
         return engine.config.text.layer_types, engine.config.vision.depth
     if hasattr(engine, "forward") and hasattr(engine, "model"):
         config = engine.model.get_base_model().config
@@ -170,12 +205,3 @@ def _layout(engine: Any) -> tuple[Sequence[str], int]:
         f"{getattr(engine, 'name', type(engine).__name__)} does not compute in this process, so it cannot be traced: "
         "use reference, native, graph or oracle"
     )
-
-
-@contextmanager
-def _watched(engine: Any, notes: Notes) -> Iterator[None]:
-    """The engine watched while the block runs."""
-    watch: Callable[[Any, Notes], Any] = watch_native if hasattr(engine, "run_language") else watch_reference
-    with ExitStack() as stack:
-        stack.enter_context(watch(engine, notes))
-        yield

@@ -15,8 +15,6 @@ from unittest import mock
 
 from torch import Tensor
 
-from kit.engine.delta_state import final_state
-
 if TYPE_CHECKING:
     from kit.engine.base import Grid
     from kit.engine.native import NativeEngine
@@ -74,8 +72,7 @@ def _language_ops(ops: Ops, notes: Notes) -> Ops:
         return total, normed
 
     def delta_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor) -> Tensor:
-        if notes.listening:
-            notes.stage(f"layer.{adds // 2:02d}.state", final_state(k, v, g, beta))
+        notes.state(f"layer.{adds // 2:02d}.state", k, v, g, beta)
         return ops.delta_rule(q, k, v, g, beta)
 
     return dataclasses.replace(ops, add_rms_norm=add_rms_norm, delta_rule=delta_rule)

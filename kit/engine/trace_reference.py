@@ -14,8 +14,6 @@ from unittest import mock
 
 from torch import Tensor
 
-from kit.engine.delta_state import final_state
-
 if TYPE_CHECKING:
     from kit.engine.reference import ReferenceEngine
     from kit.engine.trace import Notes
@@ -34,8 +32,7 @@ def watch_reference(engine: ReferenceEngine, notes: Notes) -> Iterator[None]:
     rule = getattr(modeling, RULE)
 
     def watched_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, **options: Any) -> Any:
-        if notes.listening:
-            notes.stage(f"{under_way[-1]}.state", final_state(*(x[0] for x in (k, v, g, beta))))
+        notes.state(f"{under_way[-1]}.state", k[0], v[0], g[0], beta[0])
         return rule(q, k, v, g=g, beta=beta, **options)
 
     with ExitStack() as stack:

@@ -15,8 +15,9 @@ from kit.engine import graph, native
 from kit.engine.base import Decision, Prepared
 from kit.engine.graph import GraphEngine
 from kit.engine.native import NativeEngine
+from kit.engine.oracle import Oracle, load_oracle
 from kit.engine.reference import ReferenceEngine
-from kit.engine.trace import Trace, TraceError, digest, stage_names, trace, traces
+from kit.engine.trace import Trace, TraceError, digest, stage_names, trace, traces, traces_of_requests
 from kit.kernels.table import PLAIN
 from kit.profile import Profile
 from tests.engine.requests import images, text
@@ -36,6 +37,11 @@ def replaying(profile: Profile) -> Iterator[GraphEngine]:
     engine = graph.load(profile)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="module")
+def oracle(profile: Profile) -> Oracle:
+    return load_oracle(profile)
 
 
 def differing(a: Trace, b: Trace) -> list[str]:
@@ -97,7 +103,8 @@ class TestEngines:
         prepared = engine.prepare(body)
         engine.decide(prepared)  # captures, where there is something to capture
         before, attributes = engine.decide(prepared), set(vars(engine))
-        during, decide = [], engine.decide
+        during: list[Decision] = []
+        decide = engine.decide
 
         def watched(prepared: Prepared) -> Decision:
             during.append(decide(prepared))
@@ -124,6 +131,26 @@ class TestEngines:
         with mock.patch.object(replaying, "run_language", off):
             found = trace(replaying, prepared)
         assert differing(found, trace(ours, prepared)) == ["hidden", "logits"]
+
+
+class TestOracle:
+    def test_every_stage_in_fp64_and_near_the_engines(self, ours: NativeEngine, oracle: Oracle, body: bytes) -> None:
+        prepared = ours.prepare(body)
+        truth, found = trace(oracle, prepared, 1), trace(ours, prepared, 1)
+        assert list(truth) == list(found)
+        for name, tensor in truth.items():
+            assert tensor.dtype == torch.float64
+            assert tensor.shape == found[name].shape
+            assert (tensor - found[name].double()).norm() < 0.05 * tensor.norm(), name
+
+    def test_one_question_or_several_requests_at_once(self, ours: NativeEngine, oracle: Oracle) -> None:
+        requests = [ours.prepare(body) for body in BODIES.values()]
+        together = traces_of_requests(oracle, requests, keep="last")
+        assert [len(found) for found in together] == [3, 3]
+        alone = trace(oracle, requests[1], 2, keep="last")
+        assert list(alone) == list(together[1][2])
+        for name, tensor in alone.items():
+            torch.testing.assert_close(tensor, together[1][2][name], rtol=1e-9, atol=1e-9)
 
 
 class TestFaults:
