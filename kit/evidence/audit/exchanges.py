@@ -10,7 +10,7 @@ from typing import Dict
 
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import Json, Key
-from kit.evidence.audit.values import sha256, short
+from kit.evidence.audit.values import short
 
 
 def check_plan(bundle: Bundle) -> None:
@@ -114,8 +114,8 @@ def check_bodies(bundle: Bundle) -> None:
     for name in sorted(referred):
         if not bundle.exists(name):
             bundle.fail(name, "is missing, and a recorded exchange needs it")
-        elif sha256(bundle.read(name)) != name.rpartition("/")[2]:
-            bundle.fail(name, "has SHA-256 %s" % sha256(bundle.read(name)))
+        elif bundle.digest(name) != name.rpartition("/")[2]:
+            bundle.fail(name, "has SHA-256 %s" % bundle.digest(name))
     stray = {name for name in bundle.files()[0] if name.startswith(("records/bodies/", "records/rows/"))}
     stray -= referred
     if stray and any(name.startswith("attempts/") for name in bundle.files()[0]):

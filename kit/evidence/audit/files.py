@@ -1,4 +1,4 @@
-"""Every file: listed, hashed, with a role, of this run, and described in the catalogue."""
+"""Every file: listed, hashed, with a role, and of this run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Dict, List
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import (
     CHECKPOINT_FILES,
-    CRATE,
     DOCUMENTS,
     MAY_BE,
     MEASURED_DOCUMENTS,
@@ -18,14 +17,14 @@ from kit.evidence.audit.rules import (
     PLAIN,
     UNLISTED,
 )
-from kit.evidence.audit.values import safe_name, sha256, short
+from kit.evidence.audit.values import safe_name, short
 
 
 def check_sums(bundle: Bundle) -> None:
     """SHA256SUMS is well formed, and every file is listed, present, no link, and unchanged."""
     files, odd = bundle.files()
     for name in odd:
-        bundle.fail(name, "is a link or a special file; a bundle holds plain files only")
+        bundle.fail(name, "is a link, a special file, or a folder that is empty, unreadable or too deep; expected plain files")
     listed = read_sums(bundle, "SHA256SUMS")
     present = files - set(UNLISTED)
     for name in sorted(set(listed) - present - set(odd)):
@@ -33,7 +32,7 @@ def check_sums(bundle: Bundle) -> None:
     for name in sorted(present - set(listed)):
         bundle.fail(name, "is in the bundle but not listed")
     for name in sorted(present & set(listed)):
-        found = sha256(bundle.read(name))
+        found = bundle.digest(name)
         if found != listed[name]:
             bundle.fail(name, "has SHA-256 %s, listed is %s" % (found, listed[name]))
 
@@ -111,19 +110,3 @@ def check_formats(bundle: Bundle) -> None:
         }
     for name, header in headers.items():
         bundle.expect("%s header" % name, bundle.jsonl(name)[0], header)
-
-
-def check_crate(bundle: Bundle) -> None:
-    """The catalogue description lists exactly the files there are, and one action a stage with its outcome."""
-    entities = {entity["@id"]: entity for entity in bundle.json(CRATE)["@graph"]}
-    listed = {part["@id"] for part in entities["./"]["hasPart"]}
-    present = bundle.files()[0] - {*UNLISTED, CRATE}
-    for name in sorted(listed - present):
-        bundle.fail(name, "is described in %s but missing" % CRATE)
-    for name in sorted(present - listed):
-        bundle.fail(name, "is not described in %s" % CRATE)
-    for stage in bundle.stages():
-        finished = bundle.exists("stages/%s.json" % stage)
-        action = entities.get("#stage-%s" % stage, {})
-        status = {"@id": "http://schema.org/%sActionStatus" % ("Completed" if finished else "Failed")}
-        bundle.expect("%s action of %s" % (CRATE, stage), action.get("actionStatus"), status)

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import io
 import json
 import os
 import tarfile
+import zlib
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from kit.evidence.audit.planning import Planned, answered, frontend_spots
 from kit.evidence.audit.rules import (
     ANSWERS,
+    DEEPEST,
     ENGINE_STAGES,
     ENGINES,
+    MOST_BYTES,
+    MOST_FILES,
+    MOST_LINES,
+    MOST_PASSES,
+    MOST_PROBLEMS,
     NATIVE_STAGES,
     OPERATORS,
     STAGES,
     Json,
+    NotJudgedError,
     UnreadableError,
 )
 from kit.evidence.audit.values import parse_json, safe_name, same, sha256, short
@@ -43,20 +53,32 @@ def once(method: Callable[..., Any]) -> Callable[..., Any]:
     return kept
 
 
+def list_folder(path: str) -> List[os.DirEntry[str]] | None:
+    """What a folder holds; None for one that cannot be read."""
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except OSError:
+        return None
+
+
 class Bundle:
     """The folder under audit, its content read once, and the problems found so far."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.rule = ""  # the check at work
-        self.problems: List[str] = []
-        self.not_checked: List[str] = []
+        self.problems: Dict[str, None] = {}  # in the order they were found, each once
+        self.problem_count = 0
+        self.not_checked: Dict[str, None] = {}
         self.memory: Dict[Any, Any] = {}
 
     def fail(self, where: str, message: str) -> None:
         problem = "%s: %s: %s" % (self.rule, where, message)
         if problem not in self.problems:
-            self.problems.append(problem)
+            self.problem_count += 1
+            if len(self.problems) < MOST_PROBLEMS:
+                self.problems[problem] = None
 
     def expect(self, where: str, found: Any, expected: Any) -> None:
         """One comparison: a problem unless both are equal."""
@@ -65,23 +87,31 @@ class Bundle:
 
     def leave(self, what: str) -> None:
         """Something this audit does not check, said in its result."""
-        if what not in self.not_checked:
-            self.not_checked.append(what)
+        if len(self.not_checked) < MOST_PROBLEMS:
+            self.not_checked[what] = None
 
     # files
 
     @once
     def files(self) -> Any:
-        """(names of all regular files, names of everything that is neither file nor folder)."""
-        files, odd = set(), []
-        for folder, folders, names in os.walk(self.path):
-            for name in folders + names:
-                full = os.path.join(folder, name)
-                relative = os.path.relpath(full, self.path).replace(os.sep, "/")
-                if os.path.islink(full) or not (os.path.isfile(full) or os.path.isdir(full)):
-                    odd.append(relative)
-                elif os.path.isfile(full):
-                    files.add(relative)
+        """(names of all regular files, names of everything that is neither a file nor a folder of files)."""
+        files, odd, pending = set(), [], [""]
+        while pending:
+            folder = pending.pop()
+            entries = list_folder(os.path.join(self.path, folder))
+            if entries is None or (not entries and folder) or folder.count("/") > DEEPEST:
+                odd.append(folder)
+                continue
+            for entry in entries:
+                name = folder + entry.name
+                if entry.is_symlink() or not (entry.is_file() or entry.is_dir()):
+                    odd.append(name)
+                elif entry.is_dir():
+                    pending.append(name + "/")
+                else:
+                    files.add(name)
+            if len(files) > MOST_FILES:
+                raise NotJudgedError("%s holds more than %d files" % (self.path, MOST_FILES))
         return files, sorted(odd)
 
     def exists(self, name: str) -> bool:
@@ -92,9 +122,24 @@ class Bundle:
             raise UnreadableError("%s is missing" % name)
         try:
             with open(os.path.join(self.path, *name.split("/")), "rb") as file:
-                return file.read()
+                data = file.read(MOST_BYTES + 1)
         except OSError as error:
             raise UnreadableError("%s cannot be read (%s)" % (name, error.strerror)) from error
+        if len(data) > MOST_BYTES:
+            raise UnreadableError("%s is larger than %d bytes" % (name, MOST_BYTES))
+        return data
+
+    @once
+    def digest(self, name: str) -> Any:
+        """SHA-256 of a file, however large."""
+        found = hashlib.sha256()
+        try:
+            with open(os.path.join(self.path, *name.split("/")), "rb") as file:
+                for block in iter(lambda: file.read(1 << 20), b""):
+                    found.update(block)
+        except OSError as error:
+            raise UnreadableError("%s cannot be read (%s)" % (name, error.strerror)) from error
+        return found.hexdigest()
 
     @once
     def json(self, name: str) -> Any:
@@ -109,6 +154,8 @@ class Bundle:
         data = self.read(name)
         if not data.endswith(b"\n"):
             raise UnreadableError("%s: the last line is cut off" % name)
+        if data.count(b"\n") > MOST_LINES:
+            raise UnreadableError("%s has more than %d lines" % (name, MOST_LINES))
         lines = [
             parse_json(line, "%s line %d" % (name, i)) for i, line in enumerate(data[:-1].split(b"\n"), 1)
         ]
@@ -190,6 +237,8 @@ class Bundle:
         firsts = [
             case for kind in ("text", "image") for case in [c for c in cases if c["modality"] == kind][:1]
         ]
+        if not (type(campaign["passes"]) is int and 1 <= campaign["passes"] <= MOST_PASSES):
+            raise UnreadableError("profile.json: passes is %s, expected 1 to %d" % (short(campaign["passes"]), MOST_PASSES))
         plan = [answered("worker", "feasibility", 0, case) for case in firsts]
         for number in range(1, campaign["passes"] + 1):
             plan += [answered("worker", "measured", number, case) for case in cases]
@@ -279,7 +328,7 @@ class Bundle:
         """Name -> bytes of every source file packed into the bundle."""
         found: Dict[str, bytes] = {}
         try:
-            with tarfile.open(fileobj=io.BytesIO(self.read("source.tar.gz")), mode="r:gz") as archive:
+            with tarfile.open(fileobj=io.BytesIO(self.unzipped("source.tar.gz")), mode="r:") as archive:
                 for member in archive:
                     if not member.isfile() or not safe_name(member.name) or member.name in found:
                         raise UnreadableError(
@@ -287,9 +336,20 @@ class Bundle:
                         )
                     file = archive.extractfile(member)
                     found[member.name] = file.read() if file else b""
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             raise UnreadableError("source.tar.gz cannot be read: %s" % error) from error
         return found
+
+    def unzipped(self, name: str) -> bytes:
+        """What a gzip file unpacks to, unless that is more than any run would pack."""
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(self.read(name))) as file:
+                data = file.read(MOST_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise UnreadableError("%s cannot be read: %s" % (name, error)) from error
+        if len(data) > MOST_BYTES:
+            raise UnreadableError("%s unpacks to more than %d bytes" % (name, MOST_BYTES))
+        return data
 
 
 def compare_figures(bundle: Bundle, where: str, found: Json, expected: Json) -> None:

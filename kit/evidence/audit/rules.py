@@ -11,6 +11,15 @@ SUM_TOLERANCE = 1e-6
 LABELS = 32
 MOST_LISTED = 50
 NOT_VISIBLE = "not visible"  # what the device's driver refused to say
+# What is larger than anything a run leaves is refused before it is read.
+MOST_BYTES = 1 << 28  # of a file, and of an unpacked archive
+MOST_FILES = 100_000
+MOST_LINES = 250_000  # of a record
+MOST_PROBLEMS = 10_000  # that are kept; more are counted
+MOST_TEXT = 1 << 20  # of a program text that is parsed
+MOST_PASSES = 100
+LONGEST_NAME = 400  # of a value that the result repeats
+DEEPEST = 32  # folders within folders
 EXIT_CODES = {"pass": 0, "fail": 1, "not-judged": 2}
 ENGINES = ("reference", "native", "graph", "remote")
 CACHES = ("text", "multimodal", "vision")

@@ -25,6 +25,7 @@ from typing import Any, Callable, List, Tuple
 
 from kit.evidence.audit.answers import check_answers, check_logits
 from kit.evidence.audit.autotune import check_autotune, draw_of
+from kit.evidence.audit.catalogue import check_crate
 from kit.evidence.audit.checkpoint import check_checkpoint, check_weights
 from kit.evidence.audit.device import check_device
 from kit.evidence.audit.draws import check_draws
@@ -33,7 +34,7 @@ from kit.evidence.audit.drills import check_drills
 from kit.evidence.audit.effects import check_signal
 from kit.evidence.audit.environment import check_packages, check_settings
 from kit.evidence.audit.exchanges import check_bodies, check_exchanges, check_plan, check_refusals
-from kit.evidence.audit.files import check_crate, check_formats, check_roles, check_sums
+from kit.evidence.audit.files import check_formats, check_roles, check_sums
 from kit.evidence.audit.gates import check_gates
 from kit.evidence.audit.graph_cache import check_counters, check_graph, check_memory
 from kit.evidence.audit.hidden_rows import check_hidden_rows
@@ -48,6 +49,7 @@ from kit.evidence.audit.rules import (
     DOCUMENTS,
     EXIT_CODES,
     FOR_PEOPLE,
+    LONGEST_NAME,
     MEASURED_DOCUMENTS,
     MOST_LISTED,
     OPERATOR_DOCUMENTS,
@@ -58,7 +60,7 @@ from kit.evidence.audit.rules import (
     UnreadableError,
 )
 from kit.evidence.audit.sources import check_auditor, check_sources
-from kit.evidence.audit.values import sha256
+from kit.evidence.audit.values import short
 from kit.evidence.audit.verdict import check_headline, check_verdict
 from kit.evidence.audit.workers import check_engines, check_health, check_posts, check_worker
 
@@ -136,20 +138,22 @@ def summary(bundle: Bundle, most_listed: int) -> Json:
     counts = verdict.get("counts") if isinstance(verdict.get("counts"), dict) else {}
     return {
         "audit": "fail" if bundle.problems else "pass",
-        "verdict": verdict.get("verdict"),
-        "profile": verdict.get("profile"),
-        "claim": verdict.get("claim"),
-        "requests": counts.get("requests"),
-        "questions": counts.get("questions"),
-        "posts": counts.get("posts"),
-        "max_probability_drift": verdict.get("max_probability_drift"),
+        **{name: plain(verdict.get(name)) for name in ("verdict", "profile", "claim")},
+        **{name: plain(counts.get(name)) for name in ("requests", "questions", "posts")},
+        "max_probability_drift": plain(verdict.get("max_probability_drift")),
         "draw": draw_of(bundle),
-        "bundle_sha256": sha256(bundle.read("SHA256SUMS")),
-        "problems": bundle.problems[:most_listed],
-        "problem_count": len(bundle.problems),
-        "not_checked": bundle.not_checked,
+        "bundle_sha256": bundle.digest("SHA256SUMS"),
+        "problems": list(bundle.problems)[:most_listed],
+        "problem_count": bundle.problem_count,
+        "not_checked": list(bundle.not_checked),
         "auditor": AUDIT_VERSION,
     }
+
+
+def plain(value: Any) -> Any:
+    """What may stand in the result: a short value as it is, anything else in words."""
+    told = value is None or isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= LONGEST_NAME)
+    return value if told else short(value)
 
 
 def not_judged(reason: str) -> Json:

@@ -11,7 +11,7 @@ from kit.evidence.audit.rules import SLACK, Json, UnreadableError
 
 
 def parse_json(data: bytes, where: str) -> Any:
-    """Strict JSON: no key twice in an object, no NaN, nothing infinite."""
+    """Strict JSON: no key twice in an object, no NaN, nothing infinite, no whole number over 64 bits."""
 
     def pairs(items: List[Tuple[str, Any]]) -> Json:
         if len(dict(items)) != len(items):
@@ -25,11 +25,19 @@ def parse_json(data: bytes, where: str) -> Any:
         value = float(text)
         return value if math.isfinite(value) else constant(text)
 
+    def whole(digits: str) -> int:
+        if len(digits) > 20 or not -(2**63) <= int(digits) < 2**63:
+            raise UnreadableError("%s holds a number of %d digits" % (where, len(digits)))
+        return int(digits)
+
     try:
+        text = data.decode("utf-8")
         return json.loads(
-            data.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant, parse_float=number
+            text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number, parse_int=whole
         )
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise UnreadableError("%s is nested too deeply" % where) from error
+    except ValueError as error:
         raise UnreadableError("%s is not JSON: %s" % (where, error)) from error
 
 
