@@ -252,7 +252,20 @@ class Tamper:
         self.json("operators.json", edit)
 
     def reseal(self) -> None:
+        self.measure_again()
         manifest.write_sums(self.path)
+
+    def measure_again(self) -> None:
+        """Put sizes and digests right in the catalogue, and nothing else in it."""
+        try:
+            document = json.loads((self.path / crate.METADATA).read_text())
+            entities = [e for e in document["@graph"] if "sha256" in e and (self.path / e["name"]).is_file()]
+        except (OSError, ValueError, LookupError, TypeError):
+            return  # the test has broken it on purpose
+        for entity in entities:
+            data = (self.path / entity["name"]).read_bytes()
+            entity.update(contentSize=str(len(data)), sha256=sha256_bytes(data))
+        (self.path / crate.METADATA).write_text(json.dumps(document))
 
     def describe_again(self) -> None:
         """Put ro-crate-metadata.json right as well."""

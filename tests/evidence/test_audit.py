@@ -186,6 +186,7 @@ def test_a_run_that_stopped_says_where(tmp_path: Path) -> None:
     ]
     failed = [a["name"] for a in actions if a["actionStatus"]["@id"].endswith("FailedActionStatus")]
     assert failed == [
+        "Run made-up-run",
         "05_native_graph",
         "06_operators",
         "07_faults",
