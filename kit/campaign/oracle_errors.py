@@ -108,7 +108,8 @@ def noninferiority(
     for value, name in zip(ratios, contents, strict=True):
         groups[name].append(math.log(value))
     sums = [(math.fsum(logs), len(logs)) for logs in groups.values()]
-    drawn = sorted(_resampled(sums, random.Random(seed)) for _ in range(resamples))
+    source = random.Random(seed)
+    drawn = sorted(_resampled(sums, source) for _ in range(resamples))
     tail = math.floor(resamples * (1 - SHARE) + 1e-9)
     low, middle, high = drawn[tail], math.fsum(total for total, _ in sums) / len(ratios), drawn[resamples - 1 - tail]
     return Interval(math.exp(middle), math.exp(low), math.exp(high), len(ratios), len(sums))
