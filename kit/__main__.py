@@ -32,6 +32,17 @@ class EngineName(StrEnum):
     graph = "graph"
 
 
+class KeptRows(StrEnum):
+    all = "all"
+    last = "last"
+    digest = "digest"
+
+
+class CandidateName(StrEnum):
+    native = "native"
+    graph = "graph"
+
+
 class CheckpointAction(StrEnum):
     make = "make"
     verify = "verify"
@@ -50,11 +61,12 @@ def run(
         Path | None,
         typer.Option(help="Start from recorded autotune winners: a ledger file, or a run or bundle folder."),
     ] = None,
+    sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign the bundle with this SSH key (see kit sign).")] = None,
 ) -> None:
     """Run the whole campaign: all stages, bundle, audit. The last line of output is JSON."""
     from kit.campaign import pipeline
 
-    outcome = pipeline.run(profile, run_id=id, resume=resume, replace=replace, autotune=autotune)
+    outcome = pipeline.run(profile, run_id=id, resume=resume, replace=replace, autotune=autotune, sign=sign)
     emit(outcome.line)
     raise typer.Exit(outcome.exit_code)
 
@@ -140,11 +152,28 @@ def audit(
     trust_own: Annotated[
         bool, typer.Option("--trust-own", help="Go on although the bundle's own audit.py is not a known one.")
     ] = False,
+    allowed_signers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ask for a good signature by one of these (ssh-keygen's format).")
+    ] = None,
+    identity: Annotated[str, typer.Option(help="Of the allowed signers only this one.")] = "",
 ) -> None:
     """Check a bundle with this kit's own auditor (no GPU, no model). The last line of output is JSON."""
     from kit.evidence import auditing
+    from kit.evidence.audit.signature import Signers
 
-    raise typer.Exit(auditing.run_audit(bundle, trust_own))
+    signers = Signers(str(allowed_signers) if allowed_signers else "", identity)
+    raise typer.Exit(auditing.run_audit(bundle, trust_own, signers))
+
+
+@app.command()
+def sign(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A sealed bundle folder.")],
+    key: Annotated[Path, typer.Argument(metavar="KEY", help="An SSH private key, or a public one that an agent holds.")],
+) -> None:
+    """Sign a bundle: SHA256SUMS.sig, made by ssh-keygen, says which key vouches for it."""
+    from kit.evidence import signing
+
+    emit({"signed": bundle.resolve().name, "fingerprint": signing.sign(bundle, key), "namespace": signing.NAMESPACE})
 
 
 @app.command()
@@ -257,6 +286,47 @@ def bench(
     from kit.profile import load_profile
 
     emit(benchmark.run(load_profile(profile), [e.value for e in engine or ()], repeats=repeats))
+
+
+@app.command()
+def bisect(
+    profile: ProfileArgument,
+    request: Annotated[str, typer.Option(help="Id of a request of the protocol or a generated one, or a file.")],
+    engine: Annotated[str, typer.Option(help="reference, native, graph or oracle; native@float32 in another dtype.")],
+    against: Annotated[str, typer.Option(help="The engine it is compared with, named alike.")],
+    question: Annotated[str, typer.Option(help="Id of one question; default: all of the request.")] = "",
+    bound: Annotated[str, typer.Option(help="auto, bits, rounding, or a relative RMS such as 0.01.")] = "auto",
+    keep: Annotated[KeptRows, typer.Option(help="Rows of each stage to compare: less memory for long prompts.")] = KeptRows.all,
+    plot: Annotated[Path | None, typer.Option(help="Draw the layer heat map into this PNG file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write every figure into this file.")] = None,
+) -> None:
+    """Walk one request through two engines and name the first stage at which they come apart."""
+    from kit import runtime
+    from kit.profile import load_profile
+
+    settings = load_profile(profile)
+    runtime.configure(settings)
+    runtime.require_device(settings)
+    from kit.campaign import bisect as bisection
+
+    asked = bisection.Asked(request, engine, against, question, bound, keep.value)
+    line = bisection.run(settings, asked, plot=plot, json=json_file)
+    emit(line)
+    raise typer.Exit(bisection.exit_code(line))
+
+
+@app.command()
+def oracle(
+    profile: ProfileArgument,
+    candidate: Annotated[CandidateName | None, typer.Option(help="Also measure this engine, beside the reference.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write every figure into this JSON file.")] = None,
+) -> None:
+    """Measure how far the reference is from the FP64 oracle on every question of the protocol."""
+    from kit.campaign import oracle_report
+
+    document = oracle_report.run(profile, candidate.value if candidate else "", out)
+    oracle_report.show(document)
+    emit(oracle_report.line(document))
 
 
 def read_request(path: Path) -> bytes:
