@@ -17,7 +17,7 @@ from kit.campaign.progress import Progress
 from kit.campaign.run_folder import Run, RunError, exclusive, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import is_finished, stages_of
 from kit.engine.autotune import read_ledger
-from kit.evidence import auditing, package, privacy
+from kit.evidence import auditing, package, privacy, signing
 from kit.evidence.records import write_json
 from kit.profile import PROJECT_ROOT, load_profile
 
@@ -41,13 +41,17 @@ def run(
     resume: bool = False,
     replace: bool = False,
     autotune: Path | None = None,
+    sign: Path | None = None,
 ) -> Outcome:
     """Run a profile from its first unfinished stage to an audited bundle.
 
     run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
     unfinished run of the profile. replace: remove a finished or failed run of the same id first. autotune:
-    file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`.
+    file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`. sign: an SSH key to sign the
+    bundle with, tried before anything runs.
     """
+    if sign is not None:
+        signing.check_key(sign)
     recorded = read_ledger(autotune) if autotune is not None else None
     if recorded is not None:
         tune.check_start(load_profile(profile_path), recorded)  # before a folder is made, or removed to be made anew
@@ -56,17 +60,17 @@ def run(
         current = _open(profile_path, run_id, resume, replace)
         if recorded is not None:
             tune.start_from(current, recorded)
-        return _run(current)
+        return _run(current, sign)
 
 
-def _run(current: Run) -> Outcome:
+def _run(current: Run, key: Path | None) -> Outcome:
     stages = stages_of(current.profile)
     with Progress(current, stages) as progress:
         failure = _run_stages(current, stages, progress)
         if failure is not None:
             _record_failure(current, failure)
         progress.note("sealing and auditing the bundle")
-        digest, audit = _seal_and_audit(current)
+        digest, audit = _seal_and_audit(current, key)
         progress.finished(audit, show_problems=failure is None)
     tune.drop_kernels(current)
     return _outcome(current, failure, audit, digest)
@@ -121,12 +125,14 @@ def _run_stage(run: Run, stage: str) -> None:
         )
 
 
-def _seal_and_audit(run: Run) -> tuple[str | None, dict[str, Any]]:
+def _seal_and_audit(run: Run, key: Path | None) -> tuple[str | None, dict[str, Any]]:
     """The bundle's digest and the audit's document; a folder that cannot be sealed is not judged."""
     try:
         digest = package.seal(run.path)
     except package.PackageError as error:
         return None, {"audit": "not-judged", "problems": [str(error)]}
+    if key is not None:
+        signing.sign(run.path, key)
     return digest, auditing.audit_bundle(run.path)
 
 
@@ -157,6 +163,7 @@ def _outcome(
     line |= verdict.get("counts", {}) | {"max_probability_drift": verdict.get("max_probability_drift")}
     line |= {"claim": run.profile.claim, "against": verdict.get("against", []), "audit": audit["audit"]}
     line |= {"failures": verdict["failures"], "bundle_sha256": digest}
+    line |= {"signed_by": signing.fingerprint_of(run.path)}
     if failure is not None:
         judged = failure.error in JUDGED_ERRORS
         return Outcome(1 if judged else 2, line | {"verdict": "fail" if judged else "not-judged"})

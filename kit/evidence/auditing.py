@@ -15,29 +15,31 @@ from pathlib import Path
 from typing import Any
 
 from kit.evidence import audit, manifest, source_archive
+from kit.evidence.audit.signature import NO_SIGNERS, Signers
 from kit.evidence.records import sha256_file
 
 KNOWN = Path(__file__).with_name("audits.json")
 
 
-def run_audit(path: str | Path, trust_own: bool = False) -> int:
+def run_audit(path: str | Path, trust_own: bool = False, signers: Signers = NO_SIGNERS) -> int:
     """Audit and print for people, the JSON document last. Returns 0 pass, 1 fail, 2 could not judge.
 
     trust_own: go on although the bundle's own audit.py is not a known one; the kit's is used all the same.
+    signers: where a file is named, only a bundle with a good signature by one of them passes.
     """
-    result = audit_bundle(path, trust_own)
+    result = audit_bundle(path, trust_own, signers)
     audit.show(result)
     return audit.EXIT_CODES[result["audit"]]
 
 
-def audit_bundle(path: str | Path, trust_own: bool = False) -> dict[str, Any]:
+def audit_bundle(path: str | Path, trust_own: bool = False, signers: Signers = NO_SIGNERS) -> dict[str, Any]:
     """The auditor's document for a bundle folder or a packed bundle."""
     try:
         with bundle_folder(Path(path)) as folder:
             reason = "" if trust_own else unknown_auditor(folder)
             if reason:
                 return audit.not_judged(reason)
-            result: dict[str, Any] = audit.judge(str(folder))
+            result: dict[str, Any] = audit.judge(str(folder), signers=signers)
             return result
     except (OSError, source_archive.ArchiveError) as error:
         return audit.not_judged(str(error))

@@ -43,7 +43,7 @@ def test_a_good_bundle_passes_with_everything_said(sealed: Path) -> None:
     }
     assert {name: result[name] for name in expected} == expected
     assert result["max_probability_drift"] == 0.0
-    assert "signature (none)" in result["not_checked"]
+    assert "signature (unsigned)" in result["not_checked"]
     assert "package triton (not checked)" in result["not_checked"]
     assert not any("fla" in item for item in result["not_checked"])  # absent is a fact, not an omission
 

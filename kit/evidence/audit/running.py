@@ -1,4 +1,6 @@
-"""Check an evidence bundle: python audit.py BUNDLE   (Python 3.9 or later, standard library only)
+"""Check an evidence bundle: python audit.py BUNDLE [--allowed-signers FILE [--identity ID]]
+
+Needs Python 3.9 or later and its standard library; ssh-keygen only where signers are named, to verify SHA256SUMS.sig.
 
 Covers: every file's hash and role; the profile, the fixed gates and the protocol's bytes; executed notebooks
 against the packed sources; the recorded requests against the plan that the protocol gives; the worker's
@@ -9,8 +11,8 @@ Exit code: 0 pass, 1 fail, 2 could not judge. An empty set fails, NaN fails, and
 be completed.
 
 Does not cover: a forgery that is consistent throughout, which no offline check can refuse (compare the digest
-of SHA256SUMS with one its author published elsewhere, or run it again); who made the bundle; whether the
-packed sources are what ran; report.html, figures and logs, which are for people; whether decisions are good.
+of SHA256SUMS with one its author published elsewhere, or run it again); who made the bundle, unless allowed signers
+are named; whether the packed sources are what ran; report.html, figures and logs, which are for people; whether decisions are good.
 
 A check is a function named check_<rule>; a section is about one matter, and says which in its first line.
 """
@@ -21,7 +23,7 @@ import json
 import os
 import struct
 import sys
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from kit.evidence.audit.answers import check_answers, check_logits
 from kit.evidence.audit.autotune import check_autotune, draw_of
@@ -54,18 +56,18 @@ from kit.evidence.audit.rules import (
     MOST_LISTED,
     OPERATOR_DOCUMENTS,
     OPTIONAL_DOCUMENTS,
-    UNLISTED,
     Json,
     NotJudgedError,
     UnreadableError,
 )
+from kit.evidence.audit.signature import NO_SIGNERS, Signers, check_signature, judge_signature, refuse_signers
 from kit.evidence.audit.sources import check_auditor, check_sources
 from kit.evidence.audit.values import short
 from kit.evidence.audit.verdict import check_headline, check_verdict
 from kit.evidence.audit.workers import check_engines, check_health, check_posts, check_worker
 
 CHECKS: Tuple[Callable[[Bundle], None], ...] = (
-    check_verdict, check_sums, check_roles, check_formats, check_crate,
+    check_verdict, check_sums, check_signature, check_roles, check_formats, check_crate,
     check_identity, check_profile_toml, check_protocol, check_published, check_settings, check_packages, check_device, check_autotune,
     check_checkpoint,
     check_weights,
@@ -78,10 +80,14 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
 )  # fmt: skip
 
 
-def judge(path: str, most_listed: int = MOST_LISTED) -> Json:
-    """Run every check over a bundle folder; the document of the last line, with up to `most_listed` problems."""
+def judge(path: str, most_listed: int = MOST_LISTED, signers: Signers = NO_SIGNERS) -> Json:
+    """Run every check over a bundle folder; the document of the last line, with up to `most_listed` problems.
+
+    signers: who may have signed it. Where a file is named, a bundle without a good signature by one of them fails.
+    """
     bundle = Bundle(path)
     try:
+        refuse_signers(signers)
         refuse_unknown(bundle)
     except (NotJudgedError, OSError) as error:
         return not_judged(str(error))
@@ -104,9 +110,12 @@ def judge(path: str, most_listed: int = MOST_LISTED) -> Json:
             MemoryError,
         ) as error:
             bundle.fail("not completed", "%s: %s" % (type(error).__name__, error))
-    bundle.leave("signature (%s)" % ("present, not verified here" if bundle.exists(UNLISTED[1]) else "none"))
+    bundle.rule = "signature"
+    signature = judge_signature(bundle, signers)
+    if not signature.startswith("good: "):
+        bundle.leave("signature (%s)" % signature)
     bundle.leave(FOR_PEOPLE)
-    return summary(bundle, most_listed)
+    return summary(bundle, most_listed, signature)
 
 
 def refuse_unknown(bundle: Bundle) -> None:
@@ -130,7 +139,7 @@ def refuse_unknown(bundle: Bundle) -> None:
             raise NotJudgedError("%s has format %s, this auditor knows %s" % (name, found, expected))
 
 
-def summary(bundle: Bundle, most_listed: int) -> Json:
+def summary(bundle: Bundle, most_listed: int, signature: str) -> Json:
     try:
         verdict = bundle.json("verdict.json")
     except UnreadableError:
@@ -143,6 +152,7 @@ def summary(bundle: Bundle, most_listed: int) -> Json:
         "max_probability_drift": plain(verdict.get("max_probability_drift")),
         "draw": draw_of(bundle),
         "bundle_sha256": bundle.digest("SHA256SUMS"),
+        "signature": signature,
         "problems": list(bundle.problems)[:most_listed],
         "problem_count": bundle.problem_count,
         "not_checked": list(bundle.not_checked),
@@ -160,7 +170,7 @@ def not_judged(reason: str) -> Json:
     """The document for something that is no bundle, or none this auditor can read."""
     return {
         "audit": "not-judged", "verdict": None, "problems": [reason], "problem_count": 1, "not_checked": ["everything"],
-        "auditor": AUDIT_VERSION,
+        "auditor": AUDIT_VERSION, "signature": "not checked: nothing was judged",
     }  # fmt: skip
 
 
@@ -188,6 +198,7 @@ def show(result: Json) -> None:
         "posts",
         "max_probability_drift",
         "bundle_sha256",
+        "signature",
     ):
         if result.get(name) is not None:
             print("%s: %s" % (name, printable(result[name])))
@@ -206,12 +217,29 @@ def main(arguments: List[str]) -> int:
     if arguments in (["-h"], ["--help"]):
         print(__doc__)
         return 0
-    if len(arguments) != 1 or arguments[0].startswith("-"):
+    paths, options = split(arguments)
+    known = set(options).issubset({"--allowed-signers", "--identity"})
+    if len(paths) != 1 or not known or not all(options.values()):
         print(__doc__)
         return EXIT_CODES["not-judged"]
-    result = judge(arguments[0])
+    signers = Signers(options.get("--allowed-signers", ""), options.get("--identity", ""))
+    result = judge(paths[0], signers=signers)
     show(result)
     return EXIT_CODES[result["audit"]]
+
+
+def split(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
+    """What stands alone, and what follows an option."""
+    paths: List[str] = []
+    options: Dict[str, str] = {}
+    pending = list(arguments)
+    while pending:
+        word = pending.pop(0)
+        if word.startswith("-"):
+            options[word] = pending.pop(0) if pending else ""
+        else:
+            paths.append(word)
+    return paths, options
 
 
 if __name__ == "__main__":
