@@ -110,6 +110,14 @@ class Campaign:
 
 
 @dataclass(frozen=True)
+class Generated:
+    """Questions made from a seed, beside the frozen ones; `questions = 0` leaves their stage out."""
+
+    questions: int = 0
+    seed: int = 1
+
+
+@dataclass(frozen=True)
 class Gates:
     """Bounds on drift. They are constants: a profile may state them but not change them."""
 
@@ -137,6 +145,7 @@ class Profile:
     limits: Limits = field(default_factory=Limits)
     graph: Graph = field(default_factory=Graph)
     campaign: Campaign = field(default_factory=Campaign)
+    generated: Generated = field(default_factory=Generated)
     gates: Gates = field(default_factory=Gates)
 
     def resolved(self) -> dict[str, Any]:
@@ -283,6 +292,7 @@ def _check_values(profile: Profile, source: str) -> None:
         _check_exact_claim(profile.campaign, source)
     if "remote" in engines and not profile.campaign.remote_url:
         raise ProfileError(f"{source}: campaign.remote_url is missing (engine 'remote' needs it)")
+    _check_generated(profile, source)
 
 
 def _check_export(campaign: Campaign, source: str) -> None:
@@ -292,6 +302,18 @@ def _check_export(campaign: Campaign, source: str) -> None:
             f"{source}: campaign.reference is {campaign.reference!r} and campaign.engines {list(campaign.engines)}, but "
             "an export (checkpoint.kind) holds no whole head for the reference: take 'reference' out of the engines "
             "and set campaign.reference = '', which judges frozen answers alone, or name the checkpoint it was made from"
+        )
+
+
+def _check_generated(profile: Profile, source: str) -> None:
+    """Generated questions are answered in one process, by the reference and by a native engine on its weights."""
+    questions, campaign = profile.generated.questions, profile.campaign
+    if questions < 0:
+        raise ProfileError(f"{source}: generated.questions is {questions}, expected 0 (none) or a number of questions")
+    if questions and not (campaign.reference and {"native", "graph"}.intersection(campaign.engines)):
+        raise ProfileError(
+            f"{source}: generated.questions is {questions}, which needs campaign.reference = 'reference' and engine native "
+            "or graph, as nothing is sent over HTTP; set it to 0, or add the engines"
         )
 
 

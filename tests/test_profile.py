@@ -58,6 +58,8 @@ def test_canonical_form_is_sorted_json_and_hashed():
         ({"campaign": {"engines": ["reference", "remote"], "remote_url": "http://h"}}, "claim is 'exact'"),
         ({"campaign": {"passes": 1}}, "claim is 'exact', which needs"),
         ({"claim": "baseline", "campaign": {"engines": ["remote"], "reference": ""}}, "remote_url is missing"),
+        ({"generated": {"questions": -1}}, "generated.questions is -1"),
+        ({"claim": "baseline", "campaign": {"engines": ["reference"]}}, "generated.questions is 600, which needs"),
         ({"protocol": {"path": "p", "answers": "../reference.json"}}, "the name of a file in the protocol folder"),
         ({"protocol": {"path": "p", "answers": "corpus.jsonl"}}, "reference.json or reference-NAME.json"),
         ({"format": "kit-profile/9"}, "expected 'kit-profile/1'"),

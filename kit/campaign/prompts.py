@@ -14,7 +14,7 @@ import base64
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kit.campaign.prompt_pictures import COLOURS, draw
@@ -24,6 +24,7 @@ from kit.contract.request import compile_questions
 
 GENERATOR = "kit-prompts/1"
 PER_CONTENT = 2  # neighbours that share a state
+TEXT_OF_BLOCK, IMAGE_OF_BLOCK = 4, 2
 
 Modality = Literal["text", "image"]
 
@@ -50,10 +51,14 @@ def generate(count: int, *, seed: int, modality: Modality) -> tuple[Case, ...]:
     return tuple(_case(index, seed, modality) for index in range(count))
 
 
-def generate_mixed(count: int, *, seed: int) -> tuple[Case, ...]:
-    """`count` requests, every third of them with images, the text ones first."""
-    images = count // 3
-    return generate(count - images, seed=seed, modality="text") + generate(images, seed=seed, modality="image")
+def generate_mixed(count: int, *, seed: int) -> Iterator[Case]:
+    """`count` requests one by one: four of text, then two with images, and so on; more of them begin with the same."""
+    for index in range(count):
+        block, place = divmod(index, TEXT_OF_BLOCK + IMAGE_OF_BLOCK)
+        if place < TEXT_OF_BLOCK:
+            yield _case(block * TEXT_OF_BLOCK + place, seed, "text")
+        else:
+            yield _case(block * IMAGE_OF_BLOCK + place - TEXT_OF_BLOCK, seed, "image")
 
 
 def content_of(case: Case) -> str:

@@ -39,6 +39,8 @@ ENGINE_STAGES = {
 # Stages about our own native engine: a profile that does not run it has nothing to show there.
 OPERATORS = "06_operators"
 NATIVE_STAGES = (OPERATORS, "07_faults")
+# Questions beside the frozen ones, where a profile asks for them.
+GENERATED = "08_generated"
 # On CUDA this stage chooses the kernels' configurations, and everything that computes runs with them.
 TUNING = "01_preflight"
 BEFORE_TUNING = (TUNING, "02_checkpoint", "04_remote")
@@ -54,9 +56,11 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "06_operators": ("02_checkpoint",),
     "07_faults": ("04_native_eager",),
     "08_drift": tuple(ENGINE_STAGES),
+    GENERATED: ("02_checkpoint",),
     "09_performance": tuple(ENGINE_STAGES),
     "10_evidence": (
-        "01_preflight", "02_checkpoint", *ENGINE_STAGES, "06_operators", "07_faults", "08_drift", "09_performance",
+        "01_preflight", "02_checkpoint", *ENGINE_STAGES, "06_operators", "07_faults", "08_drift", GENERATED,
+        "09_performance",
     ),
 }  # fmt: skip
 STAGES = tuple(NEEDS)
@@ -180,10 +184,14 @@ def stages_of(profile: Profile) -> tuple[str, ...]:
         left_out.update(NATIVE_STAGES)
     if profile.checkpoint.kind == "export":
         left_out.add(OPERATORS)  # it compares with the official reference, which an export cannot be loaded into
+    if not profile.generated.questions:
+        left_out.add(GENERATED)
     return tuple(stage for stage in STAGES if stage not in left_out)
 
 
 def _why_left_out(name: str, profile: Profile) -> str:
+    if name == GENERATED:
+        return "generated.questions is 0"
     engine = ENGINE_STAGES.get(name, "native")
     if engine in profile.campaign.engines:
         return "an export has no reference to compare with"

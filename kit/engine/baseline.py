@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kit.engine.base import Event, QuestionResult
 from kit.engine.capture import Backend, Recording, choose
 from kit.engine.captured import same_bits
 from kit.engine.graph_cache import CaptureError
@@ -128,9 +129,11 @@ class CapturedReference:
     request, and the language model behind the embeddings, once a question.
     """
 
-    def __init__(self, engine: ReferenceEngine, backend: Backend | None = None) -> None:
+    def __init__(self, engine: ReferenceEngine, backend: Backend | None = None, *, rows: bool = False) -> None:
+        """rows: record the final-norm row of each question too, which `results` hands out."""
         self._engine = engine
         self._backend = backend or choose(engine.device)
+        self._width = engine.model.get_base_model().config.text_config.hidden_size if rows else 0
         self._found: dict[tuple[str, object], _Captured] = {}
 
     @property
@@ -140,31 +143,54 @@ class CapturedReference:
 
     def run(self, prepared: Prepared) -> Logits:
         with torch.inference_mode():
-            features = None
-            if prepared.pixels is not None:
-                device = self._engine.device
-                pixels = prepared.pixels.to(device, non_blocking=True).to(_visual(self._engine).dtype)
-                # Several questions read them, and their recording's memory is the next replay's.
-                features = self.features(pixels, prepared.grids).clone()
-            return tuple(self._question(item, features) for item in prepared.questions)
+            return tuple(
+                _labels(outcome[self._width :], item, self._engine.device)
+                for item, outcome in self._outcomes(prepared)
+            )
 
-    def _question(self, item: PreparedQuestion, features: Tensor | None) -> tuple[float, ...]:
+    def results(self, prepared: Prepared) -> tuple[QuestionResult, ...]:
+        """What the reference's own `decide` finds, final-norm rows included. Needs `rows`."""
+        with torch.inference_mode():
+            return tuple(
+                QuestionResult(
+                    item.question.id,
+                    _labels(outcome[self._width :], item, self._engine.device),
+                    outcome[: self._width].contiguous().view(torch.uint8).cpu().numpy().tobytes(),
+                    len(item.input_ids),
+                    Event(),
+                )
+                for item, outcome in self._outcomes(prepared)
+            )
+
+    def _outcomes(self, prepared: Prepared) -> Iterator[tuple[PreparedQuestion, Tensor]]:
+        """Each question and what its replay left, to be read before the next is asked for."""
+        features = None
+        if prepared.pixels is not None:
+            pixels = prepared.pixels.to(self._engine.device, non_blocking=True).to(_visual(self._engine).dtype)
+            # Several questions read them, and their recording's memory is the next replay's.
+            features = self.features(pixels, prepared.grids).clone()
+        for item in prepared.questions:
+            yield item, self._question(item, features)
+
+    def _question(self, item: PreparedQuestion, features: Tensor | None) -> Tensor:
+        """The final-norm row, where it is recorded, and the whole vocabulary's logits behind it."""
         device = self._engine.device
         ids = torch.tensor([item.input_ids], device=device)
         if features is None:
             positions = torch.arange(ids.shape[1], device=device).expand(3, 1, -1)
-            logits = self._replayed(("text", ids.shape[1]), (ids, positions), self._text)
-        else:
-            positions = torch.tensor(item.positions, device=device).unsqueeze(1)
-            inputs = (self._embed(item, ids, features), positions)
-            logits = self._replayed(("multimodal", ids.shape[1]), inputs, self._multimodal)
-        return _labels(logits, item, device)
+            return self._replayed(("text", ids.shape[1]), (ids, positions), self._text)
+        positions = torch.tensor(item.positions, device=device).unsqueeze(1)
+        inputs = (self._embed(item, ids, features), positions)
+        return self._replayed(("multimodal", ids.shape[1]), inputs, self._multimodal)
 
     def _text(self, ids: Tensor, positions: Tensor) -> Tensor:
-        return self._engine.forward({"input_ids": ids, "position_ids": positions})[0][0]
+        return self._kept(*self._engine.forward({"input_ids": ids, "position_ids": positions}))
 
     def _multimodal(self, embeddings: Tensor, positions: Tensor) -> Tensor:
-        return self._engine.forward({"inputs_embeds": embeddings, "position_ids": positions})[0][0]
+        return self._kept(*self._engine.forward({"inputs_embeds": embeddings, "position_ids": positions}))
+
+    def _kept(self, logits: Tensor, rows: Tensor) -> Tensor:
+        return torch.cat((rows[0], logits[0])) if self._width else logits[0]
 
     def _embed(self, item: PreparedQuestion, ids: Tensor, features: Tensor) -> Tensor:
         embeddings = F.embedding(ids, self._engine.model.get_base_model().get_input_embeddings().weight)

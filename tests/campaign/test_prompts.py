@@ -56,7 +56,8 @@ def test_neighbours_share_a_content_and_others_do_not() -> None:
 
 
 def test_types_and_numbers_of_options() -> None:
-    cases = generate_mixed(300, seed=2)
+    cases = list(generate_mixed(300, seed=2))
+    assert [case.id for case in cases[4:8]] == ["image-0000", "image-0001", "text-0004", "text-0005"]
     assert Counter(case.modality for case in cases) == {"text": 200, "image": 100}
     assert {case.questions[0].type for case in cases} == {"choice", "noul", "score"}
     counts = {len(case.questions[0].candidates) for case in cases}

@@ -31,7 +31,8 @@ def run(files: CheckpointFiles, folder: Path) -> exported.Marker:
 
 def profile_of(profile: Profile, folder: Path, **keys: str) -> Profile:
     """The profile with its checkpoint replaced by an export, which no reference runs from."""
-    without_reference = {"claim": "baseline", "campaign": {"engines": ["native", "graph"], "reference": ""}}
+    campaign = {"engines": ["native", "graph"], "reference": ""}
+    without_reference = {"claim": "baseline", "campaign": campaign, "generated": {"questions": 0}}
     checkpoint = {"kind": "export", "base": str(folder), **keys}
     return profile_from_dict(profile.resolved() | without_reference | {"checkpoint": checkpoint})
 

@@ -43,6 +43,16 @@ def test_captured_it_keeps_every_bit_also_in_replays_of_other_inputs(official: R
     assert captured.pool_bytes == 0
 
 
+def test_captured_with_rows_it_gives_the_hidden_rows_of_the_reference_too(official: ReferenceEngine) -> None:
+    captured = CapturedReference(official, rows=True)
+    for body in (text(30), images((256, 256)), text(30), images((256, 256))):
+        prepared = official.prepare(body)
+        expected = official.decide(prepared).questions
+        assert captured.results(prepared) == expected
+        assert captured.run(prepared) == tuple(result.logits for result in expected)
+    captured.close()
+
+
 def test_native_engines_take_part_in_the_same_form(profile: Profile, official: ReferenceEngine) -> None:
     shared = shared_stores(official.model)
     eager, graph = NativeForm(NativeEngine(profile, shared=shared)), NativeForm(GraphEngine(profile, shared=shared))
