@@ -86,7 +86,7 @@ def rotary(config: TextConfig, positions: Tensor) -> tuple[Tensor, Tensor]:
 def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """x [..., heads, D]: value i and value i + R/2 of a head are a point that is turned; the rest stays."""
     half = cos.shape[-1]
-    a, b, rest = x.split((half, half, x.shape[-1] - 2 * half), dim=-1)
+    a, b, rest = torch.split(x, [half, half, x.shape[-1] - 2 * half], dim=-1)
     cos, sin = cos.unsqueeze(-2), sin.unsqueeze(-2)
     return torch.cat((a * cos - b * sin, b * cos + a * sin, rest), dim=-1)
 
@@ -94,8 +94,8 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def attention_mixer(w: Tensors, config: TextConfig, x: Tensor, layout: Layout) -> Tensor:
     """x [S, T, H] -> [S, T, H]. The query projection holds, head by head, queries and then output gates."""
     width, eps = config.head_dim, config.rms_norm_eps
-    q, gate = F.linear(x, w["self_attn.q_proj"]).unflatten(-1, (-1, 2, width)).unbind(-2)
-    k, v = (F.linear(x, w[f"self_attn.{name}_proj"]).unflatten(-1, (-1, width)) for name in "kv")
+    q, gate = torch.unflatten(F.linear(x, w["self_attn.q_proj"]), -1, (-1, 2, width)).unbind(-2)
+    k, v = (torch.unflatten(F.linear(x, w[f"self_attn.{name}_proj"]), -1, (-1, width)) for name in "kv")
     q = turned(rms_norm(q, w["self_attn.q_norm"], eps), layout.cos, layout.sin)
     k = turned(rms_norm(k, w["self_attn.k_norm"], eps), layout.cos, layout.sin)
     group = q.shape[2] // k.shape[2]
@@ -151,6 +151,6 @@ def delta_inputs(config: TextConfig, mixed: Tensor) -> tuple[Tensor, Tensor, Ten
     """[S, T, C] -> q, k [S, T, key heads, Dk], v [S, T, heads, Dv]."""
     keys = config.linear_num_key_heads * config.linear_key_head_dim
     values = config.linear_num_value_heads * config.linear_value_head_dim
-    q, k, v = mixed.split((keys, keys, values), dim=-1)
-    q, k = (y.unflatten(-1, (-1, config.linear_key_head_dim)) for y in (q, k))
-    return q, k, v.unflatten(-1, (-1, config.linear_value_head_dim))
+    q, k, v = torch.split(mixed, [keys, keys, values], dim=-1)
+    q, k = (torch.unflatten(y, -1, (-1, config.linear_key_head_dim)) for y in (q, k))
+    return q, k, torch.unflatten(v, -1, (-1, config.linear_value_head_dim))

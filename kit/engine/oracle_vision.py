@@ -76,7 +76,7 @@ def _in_blocks(x: Tensor, merge: int) -> Tensor:
 def learned_positions(config: VisionConfig, table: Tensor, grid: Grid) -> Tensor:
     """The learned side x side table [side^2, width] stretched over the grid, corners on corners: [N, width]."""
     _, rows, columns = grid
-    square = table.unflatten(0, (config.grid_side, config.grid_side))
+    square = torch.unflatten(table, 0, (config.grid_side, config.grid_side))
     down, across = (_hats(size, config.grid_side).to(table) for size in (rows, columns))
     return _in_blocks(torch.einsum("ri,ijw,cj->rcw", down, square, across), config.spatial_merge_size)
 
@@ -100,10 +100,10 @@ def rotary_angles(config: VisionConfig, grid: Grid, device: torch.device) -> Ten
 def _block(w: Tensors, config: VisionConfig, index: int, pictures: _Pictures, record: Record | None) -> None:
     """One block, written back to `pictures.x`."""
     qkv = F.linear(_layer_norm(w, "norm1", pictures.x), w["attn.qkv"], w["attn.qkv.bias"])
-    q, k, v = qkv.unflatten(-1, (3, config.num_heads, -1)).unbind(1)
+    q, k, v = torch.unflatten(qkv, -1, (3, config.num_heads, -1)).unbind(1)
     q, k = (turned(y, pictures.cos, pictures.sin) for y in (q, k))
     counts = [rows * columns for _, rows, columns in pictures.grids]
-    split = zip(*(y.split(counts) for y in (q, k, v)), strict=True)
+    split = zip(*(torch.split(y, counts) for y in (q, k, v)), strict=True)
     mixed = torch.cat([attend(*(y.unsqueeze(0) for y in one))[0] for one in split])
     attention = F.linear(mixed.flatten(1), w["attn.proj"], w["attn.proj.bias"])
     x = pictures.x + attention
