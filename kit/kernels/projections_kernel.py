@@ -191,7 +191,7 @@ def _add_parts(  # type: ignore[no-untyped-def]
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = i < elements
     if PAIRED:
-        half = parts // 2
+        half = (parts + 1) // 2
         total = tl.load(partial + (parts - 1).to(tl.int64) * elements + i, mask=inside, other=0.0)
         for start in range(0, half, 8):
             for j in tl.static_range(8):

@@ -32,8 +32,8 @@ class Order(NamedTuple):
 
     parts: how many. run: neighbouring k that a part takes at a time; runs go to the parts in turn. With runs of
     K / parts and more every part is a single one, the last perhaps shorter. paired: partial sums p and
-    p + parts / 2 are added first, then the last part, on its own, takes up the pairs in order; else partial
-    sums are added in order.
+    p + parts / 2 (rounded up) are added first, then the last part, on its own, takes up the pairs in order; else
+    partial sums are added in order.
     """
 
     parts: int
@@ -97,7 +97,7 @@ def expected_meetings(order: Order, inner: int) -> list[int]:
 
 def _joined(sizes: list[int], paired: bool) -> list[int]:
     """By part: the terms in the first sum that has it and part 0."""
-    parts, half = len(sizes), len(sizes) // 2
+    parts, half = len(sizes), (len(sizes) + 1) // 2
     if not paired:
         return [sum(sizes[: part + 1]) for part in range(parts)]
     joined, terms = [0] * parts, 0

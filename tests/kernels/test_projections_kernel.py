@@ -62,7 +62,7 @@ def total_of(order: Order, partial: Sequence[Tensor]) -> Tensor:
         for part in partial[1:]:
             total = total + part
         return total
-    half, total = order.parts // 2, partial[-1]
+    half, total = (order.parts + 1) // 2, partial[-1]
     for p in range(half):
         total = total + (partial[p] + partial[p + half] if p + half < order.parts - 1 else partial[p])
     return total

@@ -35,7 +35,7 @@ def following(order: Order) -> Product:
         ]
         if not order.paired:
             return total(parts)
-        half, last = order.parts // 2, parts[-1]
+        half, last = (order.parts + 1) // 2, parts[-1]
         firsts, seconds = parts[:half], parts[half:-1]
         pairs = [a + b for a, b in zip(firsts, seconds, strict=False)] + firsts[len(seconds) :]
         return total([last, *pairs])
@@ -70,6 +70,7 @@ def ask(product: Product, tokens: int, inner: int = INNER) -> Order:
         interleaved(5),
         interleaved(5, paired=True),
         interleaved(6, paired=True),
+        interleaved(7, paired=True),
         interleaved(8, paired=True),
     ],
     ids=str,
