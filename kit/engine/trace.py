@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from kit.contract.answer import AnswerError
 from kit.engine.oracle_delta import in_chunks
 from kit.engine.trace_native import watch_native
 from kit.engine.trace_reference import watch_reference
@@ -64,8 +65,9 @@ def traces(
     """One trace a question (all of them by default) of one decision.
 
     engine: any of this process, loaded by name or made by hand (faulty op table, shared weights), or an oracle.
+    Where the engine refuses its own logits as not finite, hidden row and logits are NaN and the rest is what was seen.
     Raises TraceError for an engine of another kind, an index without a question, or stages that did not come by;
-    whatever the engine itself raises passes through.
+    whatever else the engine raises passes through.
     """
     chosen = range(len(prepared.questions)) if questions is None else questions
     if not all(0 <= index < len(prepared.questions) for index in chosen):
@@ -76,11 +78,18 @@ def traces(
     notes = Notes(chosen, keep)
     kinds, depth = _layout(engine)
     with watch_native(engine, notes) if hasattr(engine, "run_language") else watch_reference(engine, notes):
-        outcome = engine.decide(prepared)
+        try:
+            results = engine.decide(prepared).questions
+        except AnswerError:  # logits that are not finite: the walk is complete, and shows where they come from
+            results = None
     dtype = getattr(torch, engine.profile.runtime.dtype)
     for index in chosen:
-        result = outcome.questions[index]
-        notes.finish(index, torch.frombuffer(bytearray(result.hidden), dtype=dtype), torch.tensor(result.logits))
+        if results is None:
+            row, labels = notes.found(index)["embedding"].shape[-1], len(prepared.questions[index].label_ids)
+            notes.finish(index, torch.full((row,), torch.nan, dtype=dtype), torch.full((labels,), torch.nan))
+        else:
+            hidden = torch.frombuffer(bytearray(results[index].hidden), dtype=dtype)
+            notes.finish(index, hidden, torch.tensor(results[index].logits))
     expected = stage_names(kinds, depth if prepared.grids else None)
     return [_ordered(notes.found(index), expected, keep) for index in chosen]
 
