@@ -180,12 +180,30 @@ def sign(
 def publish(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A sealed run folder that passes its audit.")],
     name: Annotated[str, typer.Option(help="Name under evidence/published/; default: the run's own.")] = "",
+    supersedes: Annotated[str, typer.Option(metavar="NAME", help="An earlier published bundle that this one supersedes.")] = "",
+    claim: Annotated[str, typer.Option(help="Exactly which claim of that bundle it supersedes.")] = "",
 ) -> None:
-    """Copy a passing bundle to evidence/published/, to be committed. Nothing published is ever replaced."""
+    """Copy a passing bundle to evidence/published/ and append its row to the ledger, both to be committed. Nothing is replaced."""
     from kit.evidence.publish import publish as copy_bundle
 
-    target = copy_bundle(run, name or run.resolve().name)
+    target = copy_bundle(run, name or run.resolve().name, supersedes=supersedes, claim=claim)
     emit({"published": target.name, "files": sum(path.is_file() for path in target.rglob("*"))})
+
+
+@app.command()
+def ledger(
+    check: Annotated[bool, typer.Option("--check", help="Hold every row against its bundle, the chain and LEDGER.md.")] = False,
+    since: Annotated[Path | None, typer.Option(metavar="FILE", help="With --check: an earlier ledger.jsonl, which must be its beginning.")] = None,
+    verified: Annotated[str, typer.Option(metavar="NAME", help="Append that this published bundle was verified further.")] = "",
+    level: Annotated[str, typer.Option(help="With --verified: recomputed (by another) or rerun (on another device).")] = "",
+    how: Annotated[str, typer.Option(help="With --verified: what shows it, such as the digest of another bundle.")] = "",
+) -> None:
+    """Write evidence/LEDGER.md, with a row for every published bundle; or check it. Old rows are never rewritten."""
+    from kit.evidence import ledger_verb
+
+    if (check and (verified or level or how)) or (since is not None and not check):
+        raise typer.BadParameter("--since goes with --check, and --check with no other option")
+    raise typer.Exit(ledger_verb.run_check(since) if check else ledger_verb.run_append(verified, level, how))
 
 
 @app.command()
