@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 Pixels = NDArray[np.uint8]  # [height, width] of palette indices
 Below = Callable[[int], int]  # a whole number from 0 up to, not including, its argument
 
-# Names are words a question can use; neighbours in the list look unlike each other.
+# Names are words a question can use. The first six are one token each in every vocabulary of this kit.
 PALETTE: dict[str, tuple[int, int, int]] = {
-    "white": (250, 250, 250), "black": (12, 12, 14), "red": (208, 32, 38), "blue": (28, 74, 196),
-    "green": (24, 140, 60), "yellow": (242, 208, 40), "orange": (240, 130, 24), "gray": (128, 130, 134),
+    "white": (250, 250, 250), "black": (12, 12, 14), "red": (208, 32, 38), "green": (24, 140, 60),
+    "orange": (240, 130, 24), "gray": (128, 130, 134), "blue": (28, 74, 196), "yellow": (242, 208, 40),
     "pink": (240, 150, 180), "brown": (112, 72, 38), "purple": (110, 44, 150), "cyan": (48, 190, 205),
     "lime": (150, 210, 48), "navy": (16, 24, 84), "cream": (248, 236, 200), "wine": (104, 18, 44),
 }  # fmt: skip
 COLOURS = tuple(PALETTE)
+PLAIN = COLOURS[:6]
 STORED = 65_535  # bytes of one stored deflate block at most
 
 

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kit.campaign.prompt_pictures import COLOURS, PLAIN
+
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# One token each, after a space, in the vocabulary of the checkpoints of this kit (Chinese: a fixed few); tests count them.
+# One token each, after a space, in the vocabulary of the checkpoints of this kit (Chinese and rare colours: a few); tests count them.
 POOLS: dict[str, tuple[str, ...]] = {
     "thing": _words(
         "invoice refund order package table message backup release server database document folder picture "
@@ -30,8 +32,12 @@ POOLS: dict[str, tuple[str, ...]] = {
     "deed": _words("opened denied started stopped moved changed sent received paid sold built fixed found saved"),
     "day": _words("today tomorrow yesterday night week month year"),
     "place": _words("left right top bottom middle center up down back"),
+    "colour": PLAIN,
+    "any colour": COLOURS,
     "han": _words("请求 订单 退款 问题 状态 工具 图片 天气 北京 上海"),
 }
+
+SLOTS = 6  # words drawn from each pool, where it has as many
 
 FIVE = ("nothing", "little", "some", "much", "everything")
 THREE = ("low", "middle", "high")
@@ -57,12 +63,11 @@ class Ask:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A state with slots and two questions about it. pictures: (width, height) of each. slots: words drawn a pool."""
+    """A state with slots and two questions about it. pictures: (width, height) of each."""
 
     state: str | Mapping[str, Any]
     asks: tuple[Ask, Ask]
     pictures: tuple[tuple[int, int], ...] = ()
-    slots: int = 4
 
 
 def choice(name: str, options: int, pool: str, text: str, answer: str = "") -> Ask:
@@ -159,7 +164,7 @@ IMAGE = (
     Recipe(
         {"card": 7, "owner": "<team1>"},
         (
-            choice("ground", 8, "colour", "Which colour has the ground?", "colour2"),
+            choice("ground", 6, "colour", "Which colour has the ground?", "colour2"),
             score("full", "How much of the card is covered?", FIVE),
         ),
         (WIDE,),
@@ -175,7 +180,7 @@ IMAGE = (
     Recipe(
         "两张卡片：<han1>。",
         (
-            choice("second", 6, "colour", "Which colour has the large shape of the second card?", "colour3"),
+            choice("second", 5, "colour", "Which colour has the large shape of the second card?", "colour3"),
             noul("first", "colour", "Is the large shape of the first card <asked>?", "colour1"),
         ),
         (SQUARE, SQUARE),
@@ -184,14 +189,14 @@ IMAGE = (
         {"cards": ["a", "b"], "place": "<place1>"},
         (
             noul("same", "", "Do both cards have the same ground?", levels=("both have", "they differ")),
-            choice("b", 16, "colour", "Which colour has the ground of card b?", "colour4"),
+            choice("b", 16, "any colour", "Which colour has the ground of card b?", "colour4"),
         ),
         (WIDE, SQUARE),
     ),
     Recipe(
         "Three cards in a row.",
         (
-            choice("third", 10, "colour", "Which colour has the large shape of the third card?", "colour5"),
+            choice("third", 3, "colour", "Which colour has the large shape of the third card?", "colour5"),
             score("order", "How alike are the three cards?", THREE),
         ),
         (SQUARE, SQUARE, SQUARE),

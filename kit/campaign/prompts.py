@@ -17,8 +17,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from kit.campaign.prompt_pictures import COLOURS, draw
-from kit.campaign.prompt_recipes import POOLS, RECIPES, Ask, Recipe
+from kit.campaign.prompt_pictures import draw
+from kit.campaign.prompt_recipes import POOLS, RECIPES, SLOTS, Ask, Recipe
 from kit.campaign.protocol import Case
 from kit.contract.request import compile_questions
 
@@ -72,7 +72,7 @@ def _case(index: int, seed: int, modality: Modality) -> Case:
     group, which = divmod(index, PER_CONTENT)
     recipe = RECIPES[modality][group % len(RECIPES[modality])]
     state_draws = Draws(seed, modality, group)
-    words = _words(recipe, state_draws)
+    words = _words(state_draws)
     request: dict[str, Any] = {"state": _filled(recipe.state, words)}
     if recipe.pictures:
         request["images"] = _pictures(recipe, words, state_draws)
@@ -83,14 +83,12 @@ def _case(index: int, seed: int, modality: Modality) -> Case:
     return Case(f"{modality}-{index:04d}", modality, given, body, compile_questions(request["questions"]))
 
 
-def _words(recipe: Recipe, draws: Draws) -> dict[str, str]:
-    """A word for every slot: "thing.2" is another word of the pool "thing" than "thing.1"."""
+def _words(draws: Draws) -> dict[str, str]:
+    """A word for every slot: "thing2" is another word of the pool "thing" than "thing1"."""
     words: dict[str, str] = {}
     for pool, entries in POOLS.items():
-        drawn = draws.several(entries, min(recipe.slots, len(entries)))
+        drawn = draws.several(entries, min(SLOTS, len(entries)))
         words |= {f"{pool}{number}": word for number, word in enumerate(drawn, 1)}
-    if recipe.pictures:
-        words |= {f"colour{n}": word for n, word in enumerate(draws.several(COLOURS, 2 * len(recipe.pictures)), 1)}
     return words | {f"n{number}": str(draws.below(10)) for number in range(1, 7)}
 
 
@@ -116,7 +114,7 @@ def _pictures(recipe: Recipe, words: Mapping[str, str], draws: Draws) -> list[st
 
 def _question(ask: Ask, words: Mapping[str, str], draws: Draws) -> tuple[dict[str, Any], str | None]:
     """The question object, and the id of the right candidate where the state says it."""
-    pool = COLOURS if ask.pool == "colour" else POOLS.get(ask.pool, ())
+    pool = POOLS.get(ask.pool, ())
     asked: dict[str, str] = {}
     criteria: Any = list(ask.levels)
     expected = None

@@ -39,9 +39,10 @@ class Truth:
 
 @dataclass(frozen=True)
 class Line:
-    """One question, decoded. expected: index of the right candidate, None where none is known."""
+    """One question, decoded. sha256: of the request's body. expected: index of the right candidate, None where none is known."""
 
     request: str
+    sha256: str
     modality: str
     content: str
     type: str
@@ -51,6 +52,11 @@ class Line:
     candidate: tuple[float, ...]
     hidden_same: bool
     truth: Truth | None
+
+
+def candidate_of(engines: Sequence[str]) -> str:
+    """The engine that stands for the candidates: the graph engine where it runs, as that is what would serve."""
+    return "graph" if "graph" in engines else "native"
 
 
 def line(case: Case, reference: QuestionResult, candidate: QuestionResult, truth: Truth | None) -> dict[str, Any]:
@@ -95,6 +101,7 @@ def decoded(item: Mapping[str, Any]) -> Line:
     candidates, expected, oracle = item["candidates"], item["expected"], item["oracle"]
     return Line(
         item["request"],
+        item["request_sha256"],
         item["modality"],
         item["content"],
         item["type"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kit.campaign.generated.lines import candidate_of
 from kit.engine.baseline import CapturedReference
 from kit.engine.graph import GraphEngine
 from kit.engine.native import NativeEngine
@@ -18,11 +19,6 @@ from kit.engine.shared_weights import shared_stores
 if TYPE_CHECKING:
     from kit.engine.base import Prepared, QuestionResult
     from kit.profile import Profile
-
-
-def candidate_of(engines: tuple[str, ...]) -> str:
-    """The engine that stands for the candidates: the graph engine where it runs, as that is what would serve."""
-    return "graph" if "graph" in engines else "native"
 
 
 class Sides:
