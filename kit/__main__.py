@@ -156,13 +156,54 @@ def audit(
         Path | None, typer.Option(metavar="FILE", help="Ask for a good signature by one of these (ssh-keygen's format).")
     ] = None,
     identity: Annotated[str, typer.Option(help="Of the allowed signers only this one.")] = "",
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Also run the protocol again on this CPU (CPU profiles, needs the weights).")
+    ] = False,
 ) -> None:
     """Check a bundle with this kit's own auditor (no GPU, no model). The last line of output is JSON."""
     from kit.evidence import auditing
     from kit.evidence.audit.signature import Signers
 
     signers = Signers(str(allowed_signers) if allowed_signers else "", identity)
-    raise typer.Exit(auditing.run_audit(bundle, trust_own, signers))
+    code = auditing.run_audit(bundle, trust_own, signers)
+    if recompute and code != 2:
+        from kit.campaign import recompute as again
+
+        code = max(code, again.run(bundle))
+    raise typer.Exit(code)
+
+
+@app.command()
+def attack(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A sealed bundle that passes its audit.")],
+    sample: Annotated[int, typer.Option(min=0, help="So many mutations, drawn with the seed; 0: all.")] = 0,
+    seed: Annotated[int, typer.Option(help="Draws the sample, and the places that mutations are done at.")] = 0,
+    family: Annotated[list[str] | None, typer.Option(help="Only this family; may be given several times.")] = None,
+    file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every outcome here.")] = None,
+    jobs: Annotated[int, typer.Option(min=0, help="Audits at a time; 0: one a processor.")] = 0,
+) -> None:
+    """Doctor a bundle in every known way and see that its audit refuses each. The last line of output is JSON."""
+    from kit.evidence.attack import report
+
+    raise typer.Exit(report.run(bundle, sample=sample, seed=seed, only=family or (), jobs=jobs, file=file))
+
+
+@app.command()
+def challenge(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A sealed bundle.")],
+    seed: Annotated[int, typer.Option(help="Picked by the challenger after the bundle was published.")],
+    count: Annotated[int, typer.Option(min=1, help="Requests: four of text, two with images, and so on.")] = 24,
+    answer: Annotated[Path | None, typer.Option(metavar="FILE", help="Check these answers.")] = None,
+    profile: Annotated[str, typer.Option(help="Answer here with this profile's engines, where its device is.")] = "",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the requests, or the answers given here.")] = None,
+) -> None:
+    """Name requests nobody knew when a bundle was published, answer them, or check answers. JSON last."""
+    from kit.campaign import challenge as challenges
+
+    document, lines = challenges.run(bundle, seed, count, answer=answer, profile=profile, out=out)
+    print("\n".join(lines))
+    emit(document)
+    raise typer.Exit(1 if document.get("challenge") == "fail" else 0)
 
 
 @app.command()
