@@ -9,7 +9,7 @@ import pytest
 from kit.profile import PROJECT_ROOT
 
 PROFILE = "params/cpu-tiny.toml"
-COMMANDS = ("run", "serve", "frontend", "decide", "prepare", "audit", "checkpoint", "signal", "bench", "tune", "draws")
+COMMANDS = ("run", "serve", "frontend", "decide", "prepare", "audit", "checkpoint", "signal", "bench", "tune", "draws", "bisect")
 REQUEST = {
     "state": {"ticket": "The export button does nothing since noon."},
     "questions": {

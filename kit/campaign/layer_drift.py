@@ -14,10 +14,12 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from kit.campaign.sensitivity import BF16_FRACTION_BITS, BF16_MIN_NORMAL_EXPONENT
 from kit.kernels.proof import bits as bits_of
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = "kit-layers/1"
 STEPS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)  # upper ends of the histogram's bins; one more for what is above
+FP64_EXPONENT = 0x7FF << 52
 COLUMNS = ("elements", "different", "relative_rms", "max_steps", "limit", "over")
 BRANCHES = ("mixer", "mlp", "residual", "state")
 
@@ -85,31 +88,33 @@ def stage_drift(stage: str, ours: Tensor, theirs: Tensor, bound: Bound, *, whole
     if whole:
         return StageDrift(stage, 1, int(not torch.equal(ours, theirs)), None, None, (), limit)
     alike = ours.dtype == theirs.dtype
-    a, b = ours.double(), theirs.double()
-    different = int((bits_of(ours) != bits_of(theirs)).sum() if alike else (a != b).sum())
+    different = int((bits_of(ours) != bits_of(theirs)).sum() if alike else (ours.double() != theirs.double()).sum())
     problem = "" if alike or limit is not None else f"{_dtype(ours)} against {_dtype(theirs)}"
-    if not bool(torch.isfinite(a).all() & torch.isfinite(b).all()):
+    a, b = ours.double(), theirs.double()
+    size, other = float(torch.linalg.vector_norm(b)), float(torch.linalg.vector_norm(a))
+    if not (math.isfinite(size) and math.isfinite(other)):
         problem = problem or ("not finite" if different or limit is not None else "")
         return StageDrift(stage, b.numel(), different, None, None, (), limit, problem)
+    if not different:
+        return StageDrift(stage, b.numel(), 0, 0.0, 0.0, (b.numel(), *[0] * len(STEPS)), limit, problem)
     distance = (a - b).abs_()
-    size, off = float(torch.linalg.vector_norm(b)), float(torch.linalg.vector_norm(distance))
+    off = float(torch.linalg.vector_norm(distance))
     steps = distance.div_(bf16_spacing(torch.maximum(a.abs(), b.abs())))
-    return StageDrift(
-        stage, b.numel(), different, off / size if size else (math.inf if off else 0.0),
-        float(steps.max()) if steps.numel() else 0.0, histogram(steps), limit, problem,
-    )  # fmt: skip
+    rms = off / size if size else (math.inf if off else 0.0)
+    return StageDrift(stage, b.numel(), different, rms, float(steps.max()), histogram(steps), limit, problem)
 
 
 def bf16_spacing(magnitude: Tensor) -> Tensor:
-    """FP64 -> distance between neighbouring BF16 numbers at each magnitude, as `kit.campaign.sensitivity` has it."""
-    exponent = torch.frexp(magnitude).exponent - 1
-    return torch.ldexp(torch.ones_like(magnitude), exponent.where(magnitude > 0, -126).clamp(min=-126) - 7)
+    """FP64 of at least 0 -> distance of BF16 numbers there, as `kit.campaign.sensitivity` has it; the power of two
+    at or below a magnitude is what its exponent bits alone say."""
+    power = (magnitude.view(torch.int64) & FP64_EXPONENT).view(torch.float64)
+    return power.clamp_(min=2.0**BF16_MIN_NORMAL_EXPONENT).mul_(2.0**-BF16_FRACTION_BITS)
 
 
 def histogram(steps: Tensor) -> tuple[int, ...]:
     """Elements in each bin of STEPS, the last bin open."""
-    ends = torch.tensor(STEPS, dtype=steps.dtype)
-    return tuple(torch.bincount(torch.bucketize(steps.flatten(), ends), minlength=len(STEPS) + 1).tolist())
+    below = [int((steps <= end).sum()) for end in STEPS]
+    return tuple(b - a for a, b in pairwise([0, *below, steps.numel()]))
 
 
 def bins() -> list[str]:

@@ -84,6 +84,8 @@ def traces(
             results = None
     dtype = getattr(torch, engine.profile.runtime.dtype)
     for index in chosen:
+        if results is not None and index >= len(results):
+            raise TraceError(f"the engine answered {len(results)} questions of {len(prepared.questions)}")
         if results is None:
             row, labels = notes.found(index)["embedding"].shape[-1], len(prepared.questions[index].label_ids)
             notes.finish(index, torch.full((row,), torch.nan, dtype=dtype), torch.full((labels,), torch.nan))
@@ -111,7 +113,10 @@ def _oracle_traces(oracle: Oracle, requests: Sequence[Prepared], keep: Keep) -> 
         return [[_ordered(found, names[0], keep)]]
     outcomes = oracle.decide_all(requests, stages=True)
     return [
-        [_ordered({n: kept(n, t, keep) for n, t in result.stages.items()}, expected, keep) for result in results]
+        [
+            _ordered({n: t if keep == "all" else kept(n, t, keep) for n, t in result.stages.items()}, expected, keep)
+            for result in results
+        ]
         for results, expected in zip(outcomes, names, strict=True)
     ]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from kit.campaign import bisect
-from kit.campaign.bisect import Asked, BisectError, exit_code, find_request, loaded, parse_bound, run
+from kit.campaign.bisect import Asked, exit_code, find_request, loaded, parse_bound, run
 from kit.campaign.layer_report import sentences, show
 from kit.campaign.layers import Side
 from kit.profile import PROJECT_ROOT, Profile
@@ -76,11 +78,7 @@ class TestOutcome:
     ) -> None:
         line, _ = bisected(profile, capsys, **asked)
         assert exit_code(line) == 2
-        pytest.raises(BisectError, _raise, line["problem"]).match(problem)
-
-
-def _raise(problem: str) -> None:
-    raise BisectError(problem)
+        assert re.search(problem, line["problem"])
 
 
 class TestRequests:
@@ -107,27 +105,28 @@ class TestBounds:
         assert parse_bound("1e-3", bf16, bf16)(["embedding"]).limits == {"embedding": 1e-3}
 
 
-class TestReport:
-    PROMPT = {
-        "request": "r", "question": "q", "modality": "text", "tokens": 9, "first_over": "layer.00.mixer",
-        "stages": ["embedding", "layer.00.mixer"], "elements": [4, 4], "different": [0, 3], "relative_rms": [0.0, 0.25],
-        "max_steps": [0.0, 12.0], "limit": [None, None], "over": [False, True], "problems": {},
-        "histograms": {"layer.00.mixer": [1, 0, 0, 0, 0, 0, 3, 0, 0]},
-    }  # fmt: skip
-    PAIR = {
-        "engine": "a", "against": "b", "bound": "bits", "reason": "no bit may differ", "over": 1,
-        "worst": {"embedding": 0.0, "layer.00.mixer": 0.25},
-    }  # fmt: skip
+PROMPT = {
+    "request": "r", "question": "q", "modality": "text", "tokens": 9, "first_over": "layer.00.mixer",
+    "stages": ["embedding", "layer.00.mixer"], "elements": [4, 4], "different": [0, 3], "relative_rms": [0.0, 0.25],
+    "max_steps": [0.0, 12.0], "limit": [None, None], "over": [False, True], "problems": {},
+    "histograms": {"layer.00.mixer": [1, 0, 0, 0, 0, 0, 3, 0, 0]},
+}  # fmt: skip
+PAIR = {
+    "engine": "a", "against": "b", "bound": "bits", "reason": "no bit may differ", "over": 1,
+    "worst": {"embedding": 0.0, "layer.00.mixer": 0.25}, "prompts": [PROMPT],
+}  # fmt: skip
 
+
+class TestReport:
     def test_the_finding_in_a_sentence(self) -> None:
-        assert sentences(self.PAIR | {"prompts": [self.PROMPT]})[1] == (
+        assert sentences(PAIR)[1] == (
             "r / q (9 tokens): first over its bound is layer.00.mixer: 3 of 4 values differ, relative RMS 0.25, up to 12 "
             "BF16 steps; 1 of 2 stages are."
         )
 
     def test_the_table_marks_equal_and_over(self) -> None:
-        console = Console(width=100, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: SIM115
-        show(self.PAIR | {"prompts": [self.PROMPT]}, console)
+        console = Console(width=100, record=True, file=io.StringIO())
+        show(PAIR, console)
         out = console.export_text()
         assert "0.25 !" in out
         assert "=" in out

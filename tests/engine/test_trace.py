@@ -184,6 +184,25 @@ class TestFaults:
         assert differing(trace(ours, changed), trace(ours, prepared))[0] == "vision.patches"
 
 
+    def test_what_an_engine_says_instead_of_its_own_answer_is_traced(self, ours: NativeEngine) -> None:
+        prepared, other = ours.prepare(BODIES["text"]), ours.decide(ours.prepare(BODIES["images"]))
+        never_ran = mock.patch.object(ours, "decide", return_value=other)
+        with never_ran, pytest.raises(TraceError, match="no forward for it was seen"):
+            trace(ours, prepared)
+        decide = ours.decide
+        with mock.patch.object(ours, "decide", side_effect=lambda prepared: (decide(prepared), other)[1]):
+            found = trace(ours, prepared)
+        assert differing(found, trace(ours, prepared)) == ["hidden", "logits"]
+
+    def test_numbers_that_were_lost_are_traced_to_where_it_happened(self, profile: Profile, ours: NativeEngine) -> None:
+        """The engine refuses to answer with such logits, which is when one wants to know."""
+        faulty = NativeEngine(profile, ops=dataclasses.replace(PLAIN, sigmoid_gate=lambda core, gate: core / 0))
+        prepared = ours.prepare(BODIES["text"])
+        found = trace(faulty, prepared)
+        assert differing(found, trace(ours, prepared))[0] == "layer.03.mixer"
+        assert found["logits"].isnan().all()
+
+
 class TestKeep:
     def test_only_the_last_row_for_long_prompts(self, ours: NativeEngine) -> None:
         prepared = ours.prepare(BODIES["images"])
