@@ -74,6 +74,8 @@ def bundle_folder(path: Path) -> Iterator[Path]:
     if not path.is_file():
         yield path
         return
+    if path.stat().st_size > source_archive.MOST_BYTES:
+        raise source_archive.ArchiveError(f"{path.name}: is larger than {source_archive.MOST_BYTES} bytes, which no bundle is")
     with tempfile.TemporaryDirectory(prefix="kit-audit-") as folder:
         members = source_archive.unpack(path.read_bytes(), path.name)
         for name, content in members.items():

@@ -1,8 +1,9 @@
 """The exact sources of a run as one tar.gz whose bytes depend on nothing but the files.
 
 Covers: packing named files deterministically (sorted, no owner, no time, fixed mode) and reading an archive
-back without trusting it. Does not cover: which files are sources (`kit.evidence.provenance`). The bytes are
-the same for the same zlib; another zlib may compress differently, so files are compared, not archives.
+back without trusting it: sizes it claims, what it unpacks to, names, kinds of members, its own checksum.
+Does not cover: which files are sources (`kit.evidence.provenance`). The bytes are the same for the same zlib;
+another zlib may compress differently, so files are compared, not archives.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+MOST_BYTES = 512 << 20  # an archive unpacked; a bundle of a 27B model has some tens of MiB
+MOST_MEMBERS = 50_000
 
 
 class ArchiveError(ValueError):
@@ -38,22 +43,36 @@ def pack_files(root: str | Path, names: Iterable[str]) -> bytes:
 
 
 def unpack(data: bytes, source: str = "archive") -> Mapping[str, bytes]:
-    """Name -> content. Raises ArchiveError for links, devices, unsafe or repeated names, and damage."""
+    """Name -> content. Raises ArchiveError for links, devices, unsafe or repeated names, bombs, and damage."""
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-            return dict(_members(archive, source))
-    except (tarfile.TarError, OSError, EOFError) as error:
+        plain = _decompressed(data, source)
+        with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as archive:
+            return dict(_members(archive, source, len(plain)))
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise ArchiveError(f"{source}: cannot be read as tar.gz: {error}") from error
 
 
-def _members(archive: tarfile.TarFile, source: str) -> Iterator[tuple[str, bytes]]:
+def _decompressed(data: bytes, source: str) -> bytes:
+    """The whole stream, read to its end so that its checksum counts, but not one that never ends."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+        plain = packed.read(MOST_BYTES + 1)
+    if len(plain) > MOST_BYTES:
+        raise ArchiveError(f"{source}: unpacks to more than {MOST_BYTES} bytes, which no bundle and no sources do")
+    return plain
+
+
+def _members(archive: tarfile.TarFile, source: str, size: int) -> Iterator[tuple[str, bytes]]:
     seen: set[str] = set()
     for member in archive:
         if member.isdir():
             continue
-        if not member.isfile() or not is_safe(member.name) or member.name in seen:
+        if not member.isfile() or member.issparse() or not is_safe(member.name) or member.name in seen:
             raise ArchiveError(f"{source}: {member.name!r} is not a plain file with a safe name of its own")
+        if member.size > size:
+            raise ArchiveError(f"{source}: {member.name!r} claims {member.size} bytes, the whole archive has {size}")
         seen.add(member.name)
+        if len(seen) > MOST_MEMBERS:
+            raise ArchiveError(f"{source}: holds more than {MOST_MEMBERS} files, expected a bundle or its sources")
         file = archive.extractfile(member)
         yield member.name, file.read() if file else b""
 

@@ -7,7 +7,8 @@ bundle contradicts it and only something outside, its anchor, can.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,3 +44,11 @@ class Mutation:
     @property
     def needs_anchor(self) -> bool:
         return bool(self.anchors)
+
+
+def one_engine_each(found: Iterable[Mutation], chance: random.Random) -> Iterator[Mutation]:
+    """Of mutations named "engine: what", each `what` once, for an engine drawn by chance; another seed draws others."""
+    groups: dict[str, list[Mutation]] = {}
+    for mutation in found:
+        groups.setdefault(mutation.name.partition(": ")[2], []).append(mutation)
+    return (chance.choice(group) for group in groups.values())

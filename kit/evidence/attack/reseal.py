@@ -13,6 +13,7 @@ Does not cover: inventing records that were never made; that is what a deed does
 from __future__ import annotations
 
 import io
+import struct
 import tarfile
 from collections import Counter
 from collections.abc import Callable
@@ -35,7 +36,7 @@ from kit.evidence.records import sha256_bytes
 
 CANNOT = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, UnreadableError, RecursionError,
-    tarfile.TarError, EOFError,
+    tarfile.TarError, EOFError, struct.error, MemoryError, SyntaxError,
 )  # fmt: skip
 LARGEST = 64 << 20  # bytes of one source file
 UNLISTED = ("SHA256SUMS", "SHA256SUMS.sig")

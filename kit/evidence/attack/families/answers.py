@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, forward
-from kit.evidence.attack.mutation import Deed, Mutation
+from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
 from kit.evidence.attack.reseal import answers_from_logits, settle
 from kit.evidence.attack.suspect import Content, Document, Suspect, questions
 from kit.evidence.audit.numbers import bf16, floats, spacing
@@ -23,11 +23,15 @@ Logits = Sequence[float]
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     engines = clean.engines(recorded=True)
-    for engine in engines:
-        yield from edited_answers(clean, engine, chance)
-        yield from edited_logits(engine, chance)
+    found = [
+        mutation
+        for engine in engines
+        for mutation in (
+            *edited_answers(clean, engine, chance), *edited_logits(engine, chance), *edited_rows(clean, engine, chance)
+        )
+    ]  # fmt: skip
+    yield from one_engine_each(found, chance)
     yield from edited_everywhere(engines)
-    yield from edited_rows(clean, engines, chance)
 
 
 def edited_answers(clean: Content, engine: str, chance: random.Random) -> Iterator[Mutation]:
@@ -84,21 +88,19 @@ def edited_everywhere(engines: Sequence[str]) -> Iterator[Mutation]:
     yield made("logits of all engines a quarter of a step off the grid", everywhere(engines, partial(shifted, 0.25)))
 
 
-def edited_rows(clean: Content, engines: Sequence[str], chance: random.Random) -> Iterator[Mutation]:
+def edited_rows(clean: Content, engine: str, chance: random.Random) -> Iterator[Mutation]:
     """Hidden rows: another one, an edited one, one of another width."""
-    for engine in engines:
-        name = f"records/{engine}/worker.jsonl"
-        made = partial(Mutation, "answers", files=(name, "records/rows"), sealing="resealed")
-        which = chance.randrange(5, 45)
-        lines = questions(clean.lines(name))
-        other = next(line["hidden"] for line in lines if line["hidden"] != lines[which]["hidden"])
-        yield made(f"{engine}: another question's hidden row", assign(name, forward(which), "hidden", to=other))
-        yield made(f"{engine}: a hidden row with one value doubled", row(engine, which, lambda data: louder(data)))
-        yield made(f"{engine}: a hidden row cut short", row(engine, which, lambda data: data[:-2]))
-        yield made(f"{engine}: a hidden row of zeros", row(engine, which, lambda data: bytes(len(data))))
-        yield made(f"{engine}: a hidden row with NaN", row(engine, which, lambda data: b"\xc0\x7f" + data[2:]))
-    name = f"records/{engines[-1]}/worker.jsonl"
-    yield Mutation("answers", "no hidden row", assign(name, forward(3), "hidden", to=""), (name, "records/rows"), "resealed")
+    name = f"records/{engine}/worker.jsonl"
+    made = partial(Mutation, "answers", files=(name, "records/rows"), sealing="resealed")
+    which = chance.randrange(5, 45)
+    lines = questions(clean.lines(name))
+    other = next(line["hidden"] for line in lines if line["hidden"] != lines[which]["hidden"])
+    yield made(f"{engine}: another question's hidden row", assign(name, forward(which), "hidden", to=other))
+    yield made(f"{engine}: a hidden row with one value four times as large", row(engine, which, louder))
+    yield made(f"{engine}: a hidden row cut short", row(engine, which, lambda data: data[:-2]))
+    yield made(f"{engine}: a hidden row of zeros", row(engine, which, lambda data: bytes(len(data))))
+    yield made(f"{engine}: a hidden row with NaN", row(engine, which, lambda data: b"\xc0\x7f" + data[2:]))
+    yield made(f"{engine}: no hidden row", assign(name, forward(which), "hidden", to=""))
 
 
 # ---------------------------------------------------------------- deeds

@@ -43,8 +43,9 @@ STREAMS: dict[str, Callable[[bytes], bytes]] = {
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     for what, hostile in HOSTILE.items():
-        yield Mutation("archives", f"packed with {what}", bundle_with(hostile), ("bundle.tar.gz", "logs/"))
-        yield Mutation("archives", f"sources with {what}", sources_with(hostile), (SOURCES,), "resealed")
+        yield Mutation("archives", f"packed with {what}", bundle_with(hostile), ("bundle.tar.gz",))
+        if what != "100,000 members":  # a large project is no forgery
+            yield Mutation("archives", f"sources with {what}", sources_with(hostile), (SOURCES,), "resealed")
     for what, change in STREAMS.items():
         yield Mutation("archives", f"packed: {what}", stream(change), ("bundle.tar.gz",))
         yield Mutation("archives", f"sources: {what}", source_stream(change), (SOURCES,), "resealed")

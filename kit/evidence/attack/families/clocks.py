@@ -8,26 +8,33 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, first, nth
-from kit.evidence.attack.mutation import Deed, Mutation
+from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
 from kit.evidence.attack.suspect import Content, Document, Suspect
 
 UTC = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
-    for engine in clean.engines():
-        name = f"records/{engine}/exchanges.jsonl"
-        made = partial(Mutation, "clocks", files=(name, f"records/{engine}"), sealing="resealed")
-        here = chance.randrange(5, 50)
-        for what, deed in of_client(name, here).items():
-            yield made(f"{engine}: {what}", deed)
-        yield made(f"{engine}: the server slower than the client saw", told_latency(engine, 1e6))
-        yield made(f"{engine}: a latency of nothing", told_latency(engine, 0.0))
-        yield made(f"{engine}: a latency below nothing", told_latency(engine, -1.0))
-        yield made(f"{engine}: a latency as a text", told_latency(engine, "fast"))
-        yield made(f"{engine}: all requests a day earlier", shifted(engine, timedelta(days=-1)))
+    yield from one_engine_each((m for engine in clean.engines() for m in of_engine(engine, chance)), chance)
+    yield from of_run()
     if "native" in clean.engines():
         yield from of_worker(clean)
+
+
+def of_engine(engine: str, chance: random.Random) -> Iterator[Mutation]:
+    name = f"records/{engine}/exchanges.jsonl"
+    made = partial(Mutation, "clocks", files=(name, f"records/{engine}"), sealing="resealed")
+    here = chance.randrange(5, 50)
+    for what, deed in of_client(name, here).items():
+        yield made(f"{engine}: {what}", deed)
+    yield made(f"{engine}: the server slower than the client saw", told_latency(engine, 1e6))
+    yield made(f"{engine}: a latency of nothing", told_latency(engine, 0.0))
+    yield made(f"{engine}: a latency below nothing", told_latency(engine, -1.0))
+    yield made(f"{engine}: a latency as a text", told_latency(engine, "fast"))
+    yield made(f"{engine}: all requests a day earlier", shifted(engine, timedelta(days=-1)))
+
+
+def of_run() -> Iterator[Mutation]:
     made = partial(Mutation, "clocks", sealing="resealed")
     run = "run.json"
     yield made("the run began after its records", assign(run, "started_utc", to="2099-01-01T00:00:00.000000Z"), (run,))

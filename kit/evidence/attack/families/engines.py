@@ -7,18 +7,25 @@ from collections.abc import Iterator
 from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, drop, first
-from kit.evidence.attack.mutation import Deed, Mutation
+from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
 from kit.evidence.attack.suspect import Content
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
-    for engine in clean.engines(recorded=True):
-        record, facts = f"records/{engine}/worker.jsonl", f"records/{engine}/engine.json"
-        made = partial(Mutation, "engines", files=(record, facts), sealing="resealed")
-        for what, deed in said(record).items():
-            yield made(f"{engine}: {what}", deed)
-        for what, deed in reported(facts).items():
-            yield made(f"{engine}: {what}", deed)
+    yield from one_engine_each((m for engine in clean.engines(recorded=True) for m in of_engine(engine)), chance)
+    yield from of_native(clean, chance)
+
+
+def of_engine(engine: str) -> Iterator[Mutation]:
+    record, facts = f"records/{engine}/worker.jsonl", f"records/{engine}/engine.json"
+    made = partial(Mutation, "engines", files=(record, facts), sealing="resealed")
+    for what, deed in said(record).items():
+        yield made(f"{engine}: {what}", deed)
+    for what, deed in reported(facts).items():
+        yield made(f"{engine}: {what}", deed)
+
+
+def of_native(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     described = clean.json("records/native/engine.json")["describe"] if "native" in clean.engines() else {}
     record = "records/native/worker.jsonl"
     made = partial(Mutation, "engines", files=(record, "records/native/engine.json"), sealing="resealed")

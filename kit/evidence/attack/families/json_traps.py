@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
 
-NUMBER = re.compile(rb'(?<=[:\[ ])-?\d+(\.\d+)?(e-?\d+)?(?=[,}\]\n ])')
+NUMBER = re.compile(rb'(?<=":)( ?)-?\d+(\.\d+)?(e-?\d+)?(?=[,}\]\n])')  # the value of a key
 Trap = Callable[[bytes], bytes]
 DEPTH = 200_000
 
@@ -26,7 +26,7 @@ def number(text: str) -> Trap:
         if not matches:
             raise LookupError("holds no number")
         last = matches[-1]
-        return data[: last.start()] + text.encode() + data[last.end() :]
+        return data[: last.end(1)] + text.encode() + data[last.end() :]
 
     return trap
 
@@ -48,7 +48,7 @@ def nested(opening: bytes, closing: bytes) -> Trap:
 
 def retyped(data: bytes) -> bytes:
     """Every number as a text."""
-    return NUMBER.sub(lambda match: b'"' + match.group() + b'"', data)
+    return NUMBER.sub(lambda match: match[1] + b'"' + match[0].strip() + b'"', data)
 
 
 TRAPS: dict[str, Trap] = {
@@ -83,7 +83,6 @@ OTHERS = (
     "records/native/engine.json", "ro-crate-metadata.json", "stages/08_drift.json", "notebooks/08_drift.ipynb",
     "records/performance_samples.json", "protocol/corpus.jsonl",
 )  # fmt: skip
-SKIPPED = {("numbers as texts", "operators.json")}
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:

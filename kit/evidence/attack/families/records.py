@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, double, drop, first, forward, nth, swap, together
-from kit.evidence.attack.mutation import Deed, Mutation
+from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
 from kit.evidence.attack.suspect import Content, Document, Suspect
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
-    for engine in clean.engines(recorded=True):
-        yield from of_client(engine, len(clean.lines(clean.exchanges(engine))), chance)
-        yield from of_worker(engine, chance)
     engines = clean.engines(recorded=True)
+    found = [
+        mutation
+        for engine in engines
+        for mutation in (*of_client(engine, len(clean.lines(clean.exchanges(engine))), chance), *of_worker(engine, chance))
+    ]
+    yield from one_engine_each(found, chance)
     if {"reference", "native"} <= set(engines):
         yield from between(engines)
 
