@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from kit.campaign.figures import FAINT, GATE_COLOUR, INK, MODALITY_STYLE, QUIET, canvas, titled
+from kit.campaign.figures import FAINT, GATE_COLOUR, MODALITY_STYLE, QUIET, canvas, titled
 from kit.campaign.generated.lines import Line
 from kit.campaign.generated.summary import STRATA, flipped, hidden_errors, largest_change, probabilities
 from kit.campaign.oracle_errors import BOUND
@@ -81,12 +81,13 @@ def flips_against_margin(lines: Sequence[Line], temperatures: Mapping[str, float
                     linestyle="", alpha=0.5, label=modality)  # fmt: skip
     bottom.plot(flips, [largest_change(i, temperatures) for i in lines if flipped(i)], "x", color=GATE_COLOUR,
                 markersize=7, label="flip")  # fmt: skip
-    bottom.set_ylim(bottom=0, top=None if any(line.get_ydata().any() for line in bottom.lines if len(line.get_ydata())) else 0.02)
+    if not any(largest_change(item, temperatures) for item in lines):
+        bottom.set_ylim(0, 0.02)
     bottom.set_ylabel("largest change of\na probability")
     bottom.set_xlabel("the reference's margin: first probability less the second")
     for axis in (top, bottom):
         axis.set_xlim(-0.02, 1.02)
-    bottom.legend(loc="upper right", ncols=3)
+    bottom.legend(loc="upper right", ncols=3, frameon=False)
     return titled(figure, f"{len(flips)} of {len(lines)} winners changed: fewer than {upper:.2%} do (95%)")
 
 
@@ -105,8 +106,7 @@ def distance_from_oracle(lines: Sequence[Line]) -> Figure:
     axis.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axis.set_xlabel("reference's distance from the oracle (relative)")
     axis.set_ylabel("candidate's distance")
-    axis.legend(loc="upper left")
+    axis.legend(loc="upper left", frameon=False)
     same = sum(a == b for a, b in map(hidden_errors, known))
     what = "each as far as the reference" if same == len(known) else f"{same} of {len(known)} exactly as far as the reference"
-    axis.tick_params(colors=INK)
     return titled(figure, f"Distance from the oracle: {what}" if known else "The oracle was asked nothing")

@@ -10,6 +10,8 @@ from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import (
     CHECKPOINT_FILES,
     DOCUMENTS,
+    GENERATED_DOCUMENTS,
+    GENERATED_LINES,
     MAY_BE,
     MEASURED_DOCUMENTS,
     OPERATOR_DOCUMENTS,
@@ -69,6 +71,7 @@ def needed_files(bundle: Bundle) -> List[str]:
     needed += ["records/%s/worker.jsonl" % engine for engine in bundle.recorded_engines]
     needed += ["records/drills.jsonl"] if bundle.native else []
     needed += MEASURED_DOCUMENTS if bundle.measured else ()
+    needed += (*GENERATED_DOCUMENTS, GENERATED_LINES) if bundle.generated else ()
     needed += CHECKPOINT_FILES
     return [name for name in needed if name not in CHECKPOINT_FILES or bundle.recorded_engines]
 
@@ -90,6 +93,7 @@ def check_formats(bundle: Bundle) -> None:
         **DOCUMENTS,
         **OPERATOR_DOCUMENTS,
         **MEASURED_DOCUMENTS,
+        **GENERATED_DOCUMENTS,
         **OPTIONAL_DOCUMENTS,
     }.items():
         if bundle.exists(name):

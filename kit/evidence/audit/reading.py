@@ -18,6 +18,7 @@ from kit.evidence.audit.rules import (
     DEEPEST,
     ENGINE_STAGES,
     ENGINES,
+    GENERATED_STAGE,
     MOST_BYTES,
     MOST_FILES,
     MOST_LINES,
@@ -208,10 +209,16 @@ class Bundle:
         on_gpu = self.profile["runtime"]["device"] == "cuda"
         return on_gpu and {"reference", "native", "graph"}.issubset(self.engines)
 
+    @property
+    def generated(self) -> int:
+        """How many questions made from a seed were declared; older profiles know of none."""
+        return int(self.profile.get("generated", {}).get("questions", 0))
+
     def stages(self) -> List[str]:
         left_out = {stage for stage, engine in ENGINE_STAGES.items() if engine not in self.engines}
         left_out.update(() if self.native else NATIVE_STAGES)
         left_out.update(() if self.operators else (OPERATORS,))
+        left_out.update(() if self.generated else (GENERATED_STAGE,))
         return [stage for stage in STAGES if stage not in left_out]
 
     @once

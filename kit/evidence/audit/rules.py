@@ -26,13 +26,14 @@ CACHES = ("text", "multimodal", "vision")
 COUNTERS = ("captures", "replays", "evictions", "invalidations", "fallbacks", "captured_bytes")
 STAGES = (
     "01_preflight", "02_checkpoint", "03_reference", "04_native_eager", "04_remote", "05_native_graph",
-    "06_operators", "07_faults", "08_drift", "09_performance", "10_evidence",
+    "06_operators", "07_faults", "08_drift", "08_generated", "09_performance", "10_evidence",
 )  # fmt: skip
 ENGINE_STAGES = {
     "03_reference": "reference", "04_native_eager": "native", "04_remote": "remote", "05_native_graph": "graph",
 }  # fmt: skip
 OPERATORS = "06_operators"
 NATIVE_STAGES = (OPERATORS, "07_faults")
+GENERATED_STAGE = "08_generated"
 SENTINEL = "finished"
 FROZEN_ONLY = "answers frozen with the protocol alone"
 # Every file has one of these roles. Documents have a format; the rest is there, or may be there.
@@ -51,6 +52,8 @@ DOCUMENTS = {
 }
 OPERATOR_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-signal/1"}
 MEASURED_DOCUMENTS = {"records/performance_samples.json": "kit-performance-samples/1"}
+GENERATED, GENERATED_LINES, LAYERS = "generated.json", "records/generated.jsonl", "layers.json"
+GENERATED_DOCUMENTS = {GENERATED: "kit-generated/1", LAYERS: "kit-layers/1"}
 OPTIONAL_DOCUMENTS = {"records/draws.json": "kit-draws/1"}
 CRATE = "ro-crate-metadata.json"
 PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")

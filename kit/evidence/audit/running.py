@@ -38,10 +38,12 @@ from kit.evidence.audit.environment import check_packages, check_settings
 from kit.evidence.audit.exchanges import check_bodies, check_exchanges, check_plan, check_refusals
 from kit.evidence.audit.files import check_formats, check_roles, check_sums
 from kit.evidence.audit.gates import check_gates
+from kit.evidence.audit.generated import check_generated
 from kit.evidence.audit.graph_cache import check_counters, check_graph, check_memory
 from kit.evidence.audit.hidden_rows import check_hidden_rows
 from kit.evidence.audit.identity import check_identity, check_profile_toml
 from kit.evidence.audit.latency import check_performance
+from kit.evidence.audit.layers import check_layers
 from kit.evidence.audit.notebooks import check_notebooks, check_stages
 from kit.evidence.audit.operators import check_operators
 from kit.evidence.audit.protocol import check_protocol, check_published
@@ -51,6 +53,7 @@ from kit.evidence.audit.rules import (
     DOCUMENTS,
     EXIT_CODES,
     FOR_PEOPLE,
+    GENERATED_DOCUMENTS,
     LONGEST_NAME,
     MEASURED_DOCUMENTS,
     MOST_LISTED,
@@ -76,6 +79,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
     check_drift, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
+    check_generated, check_layers,
     check_gates, check_headline,
 )  # fmt: skip
 
@@ -129,6 +133,7 @@ def refuse_unknown(bundle: Bundle) -> None:
         **DOCUMENTS,
         **OPERATOR_DOCUMENTS,
         **MEASURED_DOCUMENTS,
+        **GENERATED_DOCUMENTS,
         **OPTIONAL_DOCUMENTS,
     }.items():
         try:
