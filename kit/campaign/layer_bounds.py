@@ -6,9 +6,9 @@ Covers: `bits`, the bound between two engines of the same numerics; `uniform`, a
 `rounding` counts the values that are rounded to the model's dtype on the way to a stage. Each adds an error of
 relative RMS e: uniform within half a spacing, over mantissas whose logarithms are uniform, e = 2^-p sqrt(0.75 / (2
 ln 2) / 12), 0.166% for BF16 (p = 7). Errors of different roundings are taken as independent, so n of them make e
-sqrt(n); a stage may be FACTOR = 3 times as far off. Engine against oracle on `cpu-tiny`, 46 questions of the
-protocol: every stage stays within 1.9 times e sqrt(n), residuals near 0.4. Label logits get CANCELLING = 4 times
-more: they are a few sums of H terms, which happen to cancel in all of them at once (4.2 times e sqrt(n) was seen).
+sqrt(n); a stage may be FACTOR = 3 times as far off. Native engine against oracle on `cpu-tiny`, 49 questions of the
+protocol and 200 generated ones: every stage stays within 2.0 times e sqrt(n), residuals near 0.4. Label logits get
+CANCELLING = 4 times more: they are a few sums of H terms, which may cancel in all of them at once (5.5 was seen).
 The bound knows nothing of what trained layers amplify, so a stage over it is a lead and not a proof; what grows
 slowly over the layers is rounding, what jumps is a fault. Under it hides every fault smaller than rounding.
 Does not cover: measuring (`kit.campaign.layer_drift`), or gates: no verdict of a run reads these bounds.
