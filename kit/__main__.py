@@ -207,6 +207,26 @@ def challenge(
 
 
 @app.command()
+def diff(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A bundle folder or a packed .tar.gz: what B is measured against.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another bundle, such as one made after an upgrade.")],
+    plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Draw drift, steps and latency ratios into this file.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="JSON", help="Write the whole comparison to this file.")] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Compare although a bundle does not pass its audit.")] = False,
+    trust_own: Annotated[
+        bool, typer.Option("--trust-own", help="Go on although a bundle's own audit.py is not a known one.")
+    ] = False,
+) -> None:
+    """Compare two bundles: what changed, and did it change decisions? The last line of output is JSON.
+
+    Exit code 0: no decision changed and nothing is beyond gates or floor; 1: changed; 2: could not judge.
+    """
+    from kit.campaign.diff import verb
+
+    raise typer.Exit(verb.run(a, b, plot=plot, out=out, anyway=anyway, trust_own=trust_own))
+
+
+@app.command()
 def sign(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A sealed bundle folder.")],
     key: Annotated[Path, typer.Argument(metavar="KEY", help="An SSH private key, or a public one that an agent holds.")],
@@ -386,6 +406,24 @@ def oracle(
     document = oracle_report.run(profile, candidate.value if candidate else "", out)
     oracle_report.show(document)
     emit(oracle_report.line(document))
+
+
+@app.command()
+def diagnose(
+    profile: ProfileArgument,
+    run: Annotated[str, typer.Option(help="A run, by id or folder: every engine of it but the reference.")] = "",
+    remote: Annotated[str, typer.Option(metavar="URL", help="A server, asked every request of the protocol once.")] = "",
+    answers: Annotated[Path | None, typer.Option(help='A file of {"id", "response"} objects.')] = None,
+    engine: Annotated[str, typer.Option(help="Only this engine of the run.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Write every distance into this JSON file.")] = None,
+) -> None:
+    """Name the change that would make the reference answer as a candidate does: adapter off, other images, ..."""
+    from kit.campaign.diagnosis import running
+
+    made = running.run(profile, running.Asked(run, remote, answers, engine), out)
+    running.show(made)
+    emit(running.line(made))
+    raise typer.Exit(running.exit_code(made))
 
 
 def read_request(path: Path) -> bytes:

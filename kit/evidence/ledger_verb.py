@@ -51,7 +51,8 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
     table = Table("row", "recorded", "bundle", "class", "verdict", "verification", "SHA256SUMS", "supersedes")
     for row in rows:
-        facts = row.get("facts") if isinstance(row.get("facts"), dict) else {}
+        told = row.get("facts")
+        facts = told if isinstance(told, dict) else {}
         cells = (
             row.get("row"), row.get("recorded"), row.get("name"), facts.get("class", ""), facts.get("verdict", ""),
             row.get("verification"), str(facts.get("bundle_sha256") or row.get("bundle_sha256"))[:16], row.get("supersedes") or "",
