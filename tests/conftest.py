@@ -1,13 +1,15 @@
-"""One thread before torch is imported, as every CPU profile runs; no network for hub code; the tiny profile."""
+"""One thread before torch is imported, as every CPU profile runs; no network for hub code; the tiny profile and its reference."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from kit.engine.reference import ReferenceEngine
     from kit.profile import Profile
 
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
@@ -25,3 +27,13 @@ def profile() -> Profile:
     profile = load_profile("params/cpu-tiny.toml")
     runtime.configure(profile)
     return profile
+
+
+@pytest.fixture(scope="module")
+def official(profile: Profile) -> Iterator[ReferenceEngine]:
+    """The official reference on cpu-tiny, loaded once a module."""
+    from kit.engine import reference
+
+    engine = reference.load(profile)
+    yield engine
+    engine.close()
