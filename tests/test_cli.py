@@ -10,6 +10,7 @@ from kit.profile import PROJECT_ROOT
 
 PROFILE = "params/cpu-tiny.toml"
 COMMANDS = ("run", "serve", "frontend", "decide", "prepare", "audit", "checkpoint", "signal", "bench", "tune", "draws", "bisect")
+ON_BUNDLES = ("diff", "sign", "publish", "ledger")
 REQUEST = {
     "state": {"ticket": "The export button does nothing since noon."},
     "questions": {
@@ -35,7 +36,7 @@ def request_file(tmp_path_factory):
 
 def test_help_lists_every_verb():
     text = kit("--help").stdout
-    for command in COMMANDS:
+    for command in (*COMMANDS, *ON_BUNDLES):
         assert f"\n  {command} " in text
 
 
@@ -109,3 +110,25 @@ def test_auditing_something_else_is_not_judged(tmp_path):
     done = kit("audit", str(tmp_path))
     assert done.returncode == 2
     assert json.loads(done.stdout.splitlines()[-1])["audit"] == "not-judged"
+
+
+def test_a_diff_of_what_is_no_bundle_is_one_sentence_and_one_line(tmp_path):
+    done = kit("diff", str(tmp_path), str(tmp_path / "absent"))
+    assert done.returncode == 2
+    assert json.loads(done.stdout.splitlines()[-1])["diff"] == "not-judged"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("sign", "evidence/published", "no-such-key"), "has no SHA256SUMS, so it is not sealed"),
+        (("run", PROFILE, "--sign", "no-such-key"), "is no key file"),
+        (("ledger", "--since", "earlier.jsonl"), "--since goes with --check"),
+    ],
+)
+def test_what_cannot_be_signed_or_checked_is_said_in_one_sentence(arguments, expected):
+    done = kit(*arguments)
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
