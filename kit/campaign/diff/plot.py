@@ -70,11 +70,11 @@ def _sorted_panel(axis: Any, rows: Sequence[Mapping[str, Any]], name: str, label
     axis.grid(axis="y")
 
 
-def _floor(axis: Any, levels: Mapping[str, Mapping[str, float | None]] | None, figure: str) -> None:
+def _floor(axis: Any, levels: Mapping[str, Mapping[str, float]] | None, measure: str) -> None:
     """A band up to the noise floor, of text and of images."""
     for modality, found in (levels or {}).items():
-        if found.get(figure) is not None:
-            axis.axhspan(0, found[figure], color=BAND_COLOUR, alpha=0.3, linewidth=0, label=f"floor of A, {modality}")
+        if measure in found:
+            axis.axhspan(0, found[measure], color=BAND_COLOUR, alpha=0.3, linewidth=0, label=f"floor of A, {modality}")
 
 
 def _latency(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

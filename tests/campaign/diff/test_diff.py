@@ -216,21 +216,24 @@ def test_generated_questions_count_too(base: Path, tmp_path: Path) -> None:
 
 def with_floor(run: Path, folder: Path, **levels: float) -> Path:
     copy = Path(shutil.copytree(run, folder))
-    write_json(copy / noise.FILE, {"format": noise.FORMAT, "levels": {"text": levels, "image": levels}})
+    found = {measure: {"p99": {"value": 0.0}, "max": {"value": level}} for measure, level in levels.items()}
+    less = {measure: {"p99": {"value": 0.0}, "max": {"value": level / 2}} for measure, level in levels.items()}
+    summary = {"row0": {"text": less, "image": less, "protocol": less}, "draw": {"text": found, "image": found}}
+    write_json(copy / noise.FILE, {"format": noise.FORMAT, "summary": summary})
     return copy
 
 
 def test_a_drift_within_the_gates_and_beyond_the_floor_changes_the_diff(base: Path, tmp_path: Path) -> None:
     other = run_of(tmp_path, "b", lifted("text-long/done", 2**-6))
-    quiet = compared(with_floor(base, tmp_path / "quiet", hidden_rms=1.0, steps=0.0, probability=1.0), other)
-    loud = compared(with_floor(base, tmp_path / "loud", hidden_rms=1.0, steps=64.0, probability=1.0), other)
+    quiet = compared(with_floor(base, tmp_path / "quiet", hidden=1.0, steps=0.0, probability=1.0), other)
+    loud = compared(with_floor(base, tmp_path / "loud", hidden=1.0, steps=64.0, probability=1.0), other)
     assert (quiet["verdict"], loud["verdict"]) == ("changed", "same")
     assert quiet["reasons"] == ["3 answers to 1 question: beyond A's noise floor (steps 3)"]
     assert judgement.headline(loud)["beyond_floor"] == 0
 
 
 def test_a_floor_excuses_nothing_beyond_a_gate(base: Path, tmp_path: Path) -> None:
-    loud = with_floor(base, tmp_path / "a", hidden_rms=9.0, steps=4096.0, probability=1.0)
+    loud = with_floor(base, tmp_path / "a", hidden=9.0, steps=4096.0, probability=1.0)
     assert compared(loud, run_of(tmp_path, "b", lifted("text-score/urgency", 0.25, index=1)))["verdict"] == "changed"
 
 
