@@ -37,7 +37,7 @@ SECONDS = 60
 SAYS = re.compile(
     r"expected|recomputed|listed|missing|described|no role|policy gives|\bno\b|\bnot\b|none|unsafe|malformed|a link|twice"
     r"|more than once|second time|out of order|backwards|overlap|chang|differ|fail|lists nothing|cannot|belongs|other"
-    r"|knows|plain file|without|lacks|drops|never|cut off|only|must|needs|allows|too"
+    r"|gives?\b|before|unknown|knows|plain file|without|lacks|drops|never|cut off|only|must|needs|allows|too"
 )  # fmt: skip
 NOT_COMPLETED = "not completed"
 

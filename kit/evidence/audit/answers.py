@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List
+import re
+from typing import Any, List, Tuple
 
 from kit.evidence.audit.numbers import expectation, floats, softmax, winner
 from kit.evidence.audit.planning import candidate_ids, kind_of
 from kit.evidence.audit.reading import Bundle, Post
-from kit.evidence.audit.rules import SUM_TOLERANCE, Json
+from kit.evidence.audit.rules import SUM_TOLERANCE, Json, UnreadableError
 from kit.evidence.audit.values import is_number, same, short
 
 
@@ -17,21 +18,22 @@ def answer_faults(answer: Json) -> List[str]:
     kind, p = answer["type"], list(answer["probabilities"].values())
     extra = {"choice": "choice", "noul": "noul", "score": "expected_value"}[kind]
     faults = []
-    if set(answer) != {"type", "probabilities", "confidence", extra}:
-        return ["keys %s" % sorted(answer)]
+    wanted = {"type", "probabilities", "confidence", extra}
+    if set(answer) != wanted:
+        return ["keys %s, expected %s" % (sorted(answer), sorted(wanted))]
     if not p or not all(map(is_number, p)):
         return ["a probability that is no finite number"]
     if not same(answer["confidence"], max(p)):
-        faults.append("confidence %s, the largest probability is %s" % (short(answer["confidence"]), max(p)))
+        faults.append("confidence %s, expected the largest probability, %s" % (short(answer["confidence"]), max(p)))
     if kind == "choice" and answer["choice"] != winner(answer):
         faults.append(
-            "choice %s, the largest probability is that of %s"
+            "choice %s, expected the likeliest candidate, %s"
             % (short(answer["choice"]), short(winner(answer)))
         )
     if kind == "noul" and not same(answer["noul"], p[0]):
-        faults.append("noul %s, p(yes) is %s" % (short(answer["noul"]), p[0]))
+        faults.append("noul %s, expected p(yes), %s" % (short(answer["noul"]), p[0]))
     if kind == "score" and not same(answer["expected_value"], expectation(p)):
-        faults.append("expected_value %s, the mean is %s" % (short(answer["expected_value"]), expectation(p)))
+        faults.append("expected_value %s, expected the mean, %s" % (short(answer["expected_value"]), expectation(p)))
     return faults
 
 
@@ -39,12 +41,12 @@ def response_faults(response: Json) -> List[str]:
     """What is wrong with a response around its answers."""
     usage = response.get("usage")
     if set(response) != {"model", "answers", "usage"} or not isinstance(usage, dict):
-        return ["keys %s" % sorted(response)]
+        return ["keys %s, expected model, answers, usage" % sorted(response)]
     if set(usage) != {"input_tokens", "output_tokens", "latency_ms"}:
-        return ["usage keys %s" % sorted(usage)]
-    faults = [] if usage["output_tokens"] == 0 else ["output_tokens %s" % short(usage["output_tokens"])]
+        return ["usage keys %s, expected input_tokens, output_tokens, latency_ms" % sorted(usage)]
+    faults = [] if usage["output_tokens"] == 0 else ["output_tokens %s, expected 0" % short(usage["output_tokens"])]
     if not (is_number(usage["latency_ms"]) and usage["latency_ms"] > 0):
-        faults.append("latency_ms %s" % short(usage["latency_ms"]))
+        faults.append("latency_ms %s, expected a positive number" % short(usage["latency_ms"]))
     return faults
 
 
@@ -84,7 +86,7 @@ def check_answer(bundle: Bundle, at: str, question: Json, answer: Json) -> None:
         bundle.fail(at, fault)
     total = math.fsum(answer["probabilities"].values())
     if not abs(total - 1) <= SUM_TOLERANCE:
-        bundle.fail(at, "probabilities sum to %s" % total)
+        bundle.fail(at, "probabilities sum to %s, expected 1" % total)
 
 
 def check_logits(bundle: Bundle) -> None:
@@ -92,10 +94,10 @@ def check_logits(bundle: Bundle) -> None:
     for engine in bundle.recorded_engines:
         for line in bundle.worker(engine):
             if line["kind"] == "question":
-                values = floats(line["logits"])
+                at = "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"])
+                values = recorded_logits(at, line["logits"])
                 if len(values) != len(line["candidates"]) or not all(map(math.isfinite, values)):
                     message = "%d logits for %d candidates, or one that is no finite number: %s"
-                    at = "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"])
                     bundle.fail(at, message % (len(values), len(line["candidates"]), short(values)))
         for line in bundle.exchanges(engine):
             if line["status"] == 200 and line["sequence"] in bundle.posts(engine):
@@ -105,6 +107,13 @@ def check_logits(bundle: Bundle) -> None:
                     line,
                     bundle.post(engine, line["sequence"]),
                 )
+
+
+def recorded_logits(at: str, text: Any) -> Tuple[float, ...]:
+    """Numbers of a recorded line; no check that needs them goes on without them."""
+    if not (isinstance(text, str) and re.fullmatch("([0-9a-f]{8})*", text)):
+        raise UnreadableError("%s: logits are %s, expected eight hex digits a candidate" % (at, short(text)))
+    return floats(text)
 
 
 def compare_with_logits(bundle: Bundle, at: str, line: Json, post: Post) -> None:

@@ -12,7 +12,7 @@ from kit.evidence.audit.rules import LABELS
 
 
 def check_hidden_rows(bundle: Bundle) -> None:
-    """Label logits follow from the recorded hidden rows and the label rows, to within one rounding step."""
+    """Label logits follow from the recorded hidden rows and the label rows, to the rounding of the model's dtype."""
     if not bundle.recorded_engines:
         return
     head = bundle.json("checkpoint.json")["label_head"]
@@ -35,19 +35,28 @@ def check_hidden_rows(bundle: Bundle) -> None:
 
 
 def hidden_fault(data: bytes, logits: str, rows: Sequence[Sequence[float]], dtype: str) -> str:
+    """What is wrong with logits as the product of a hidden row and the label rows, "" if nothing is.
+
+    A product is rounded to the model's dtype once, so by half a step; before that, float32 sums lose what their
+    terms' magnitudes allow. Anything further is another number than this row gives.
+    """
     letter, size, finer = {
         "bfloat16": ("", 2, 1.0),
         "float32": ("f", 4, 2.0**-16),
         "float64": ("d", 8, 2.0**-16),
     }[dtype]
-    hidden = bf16(data) if not letter else struct.unpack("<%d%s" % (len(data) // size, letter), data)
-    if len(hidden) != len(rows[0]) or not all(map(math.isfinite, hidden)):
-        return "the hidden row has %d values, expected %d finite ones" % (len(hidden), len(rows[0]))
+    width = len(rows[0])
+    if len(data) != size * width:
+        return "the hidden row has %d bytes, expected %d values of %d" % (len(data), width, size)
+    hidden = bf16(data) if not letter else struct.unpack("<%d%s" % (width, letter), data)
+    if not all(map(math.isfinite, hidden)):
+        return "the hidden row has a value that is not finite, expected %d finite ones" % width
     for label, (found, row) in enumerate(zip(floats(logits), rows)):
+        if dtype == "bfloat16" and struct.pack("<f", found)[:2] != b"\0\0":
+            return "label %d: logit %r is no BF16 number, and nothing else can come from this dtype" % (label, found)
         terms = [a * b for a, b in zip(hidden, row)]
         expected = math.fsum(terms)
-        # One step of the rounding to the model's dtype, and what adding the terms up in float32 can lose.
-        allowed = spacing(max(abs(expected), abs(found))) * finer + math.fsum(map(abs, terms)) * 2.0**-20
+        allowed = spacing(max(abs(expected), abs(found))) * finer / 2 + math.fsum(map(abs, terms)) * 2.0**-20
         if not abs(found - expected) <= allowed:
-            return "label %d: logit %r, hidden row and label head give %r" % (label, found, expected)
+            return "label %d: logit %r, expected within %.3g: hidden row and label head give %r" % (label, found, allowed, expected)
     return ""

@@ -27,7 +27,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         mutation
         for engine in engines
         for mutation in (
-            *edited_answers(clean, engine, chance), *edited_logits(engine, chance), *edited_rows(clean, engine, chance)
+            *edited_answers(clean, engine, chance), *edited_logits(clean, engine, chance), *edited_rows(clean, engine, chance)
         )
     ]  # fmt: skip
     yield from one_engine_each(found, chance)
@@ -36,7 +36,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
 
 def edited_answers(clean: Content, engine: str, chance: random.Random) -> Iterator[Mutation]:
     """What the client was told, other than the logits say."""
-    made = partial(Mutation, "answers", files=(f"records/{engine}",), sealing="resealed")
+    made = partial(Mutation, "answers", files=(f"records/{engine}", "verdict.json"), sealing="resealed")
     for kind in ("choice", "noul", "score"):
         number = exchange_of(clean, engine, kind, chance)
         for amount in (1e-11, 1e-6, 0.019, 0.3):
@@ -55,11 +55,11 @@ def edited_answers(clean: Content, engine: str, chance: random.Random) -> Iterat
     yield made(f"{engine}: answers rounded to four places", told(engine, number, rounded))
 
 
-def edited_logits(engine: str, chance: random.Random) -> Iterator[Mutation]:
+def edited_logits(clean: Content, engine: str, chance: random.Random) -> Iterator[Mutation]:
     """What the worker recorded, with and without the answers computed from it again."""
     name = f"records/{engine}/worker.jsonl"
-    made = partial(Mutation, "answers", files=(name,), sealing="resealed")
-    which = chance.randrange(5, 45)
+    made = partial(Mutation, "answers", files=(name, f"records/{engine}", "verdict.json"), sealing="resealed")
+    which = chance.randrange(2, len(questions(clean.lines(name))))
     for what, by in {
         "ten steps up": partial(shifted, 10.0), "two steps up": partial(shifted, 2.0),
         "a third of a step up": partial(shifted, 1 / 3), "all five higher": lambda x: [value + 5 for value in x],
@@ -92,8 +92,8 @@ def edited_rows(clean: Content, engine: str, chance: random.Random) -> Iterator[
     """Hidden rows: another one, an edited one, one of another width."""
     name = f"records/{engine}/worker.jsonl"
     made = partial(Mutation, "answers", files=(name, "records/rows"), sealing="resealed")
-    which = chance.randrange(5, 45)
     lines = questions(clean.lines(name))
+    which = chance.randrange(2, len(lines))
     other = next(line["hidden"] for line in lines if line["hidden"] != lines[which]["hidden"])
     yield made(f"{engine}: another question's hidden row", assign(name, forward(which), "hidden", to=other))
     yield made(f"{engine}: a hidden row with one value four times as large", row(engine, which, louder))

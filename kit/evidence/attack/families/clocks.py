@@ -24,7 +24,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
 def of_engine(engine: str, chance: random.Random) -> Iterator[Mutation]:
     name = f"records/{engine}/exchanges.jsonl"
     made = partial(Mutation, "clocks", files=(name, f"records/{engine}"), sealing="resealed")
-    here = chance.randrange(5, 50)
+    here = chance.randrange(4, 14)
     for what, deed in of_client(name, here).items():
         yield made(f"{engine}: {what}", deed)
     yield made(f"{engine}: the server slower than the client saw", told_latency(engine, 1e6))

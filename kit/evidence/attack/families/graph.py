@@ -29,23 +29,23 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
 
 def events() -> dict[str, Deed]:
     return {
-        "a replay said to be eager": assign(NAME, forward(9, action="replay"), "action", to="eager"),
-        "a replay said to be a capture": assign(NAME, forward(9, action="replay"), "action", to="capture"),
+        "a replay said to be eager": assign(NAME, forward(4, action="replay"), "action", to="eager"),
+        "a replay said to be a capture": assign(NAME, forward(4, action="replay"), "action", to="capture"),
         "a capture said to be a replay": assign(NAME, forward(0, action="capture"), "action", to="replay"),
         "a capture said to be a fallback": assign(NAME, forward(1, action="capture"), "action", to="fallback"),
         "an event of an unknown kind": assign(NAME, forward(5), "action", to="magic"),
-        "a replay under another key": assign(NAME, forward(9, action="replay"), "key", to="text:1"),
-        "a replay without a key": assign(NAME, forward(9, action="replay"), "key", to=""),
-        "a replay dropped": drop(NAME, forward(12, action="replay")),
-        "a replay twice": double(NAME, forward(12, action="replay")),
+        "a replay under another key": assign(NAME, forward(4, action="replay"), "key", to="text:1"),
+        "a replay without a key": assign(NAME, forward(4, action="replay"), "key", to=""),
+        "a replay dropped": drop(NAME, forward(5, action="replay")),
+        "a replay twice": double(NAME, forward(5, action="replay")),
         "a warm-up's capture dropped": drop(NAME, first(kind="vision", sequence=None)),
         "a vision event dropped": drop(NAME, nth(3, kind="vision")),
         "two events in the other order": swap(NAME, forward(3), other=forward(20)),
         "a capture that took nothing": assign(NAME, forward(0, action="capture"), "bytes", to=0),
         "a capture that took less than nothing": assign(NAME, forward(0, action="capture"), "bytes", to=-1),
         "a capture of half a byte": assign(NAME, forward(0, action="capture"), "bytes", to=0.5),
-        "a replay that took memory": assign(NAME, forward(9, action="replay"), "bytes", to=4096),
-        "a replay that grew the pool": assign(NAME, forward(9, action="replay"), "pool", to=4096),
+        "a replay that took memory": assign(NAME, forward(4, action="replay"), "bytes", to=4096),
+        "a replay that grew the pool": assign(NAME, forward(4, action="replay"), "pool", to=4096),
         "a capture of an exabyte": assign(NAME, forward(0, action="capture"), "bytes", to=1 << 60),
         "another grid of a vision event": assign(NAME, nth(3, kind="vision"), "grids", to=[[1, 2, 2]]),
         "all replays said to be captures": change_all({"replay": "capture"}),
@@ -59,7 +59,7 @@ def totals(clean: Content) -> dict[str, Deed]:
     found: dict[str, Deed] = {}
     for cache in used:
         found |= {
-            f"one replay more in {cache} behind a post": counter(nth(30, kind="post", status=200), cache, "replays"),
+            f"one replay more in {cache} behind a post": counter(nth(12, kind="post", status=200), cache, "replays"),
             f"one replay more in {cache} when closed": counter(first(kind="closed"), cache, "replays"),
             f"one replay more in {cache} from a post on": from_post_on(cache, "replays"),
         }
@@ -67,7 +67,7 @@ def totals(clean: Content) -> dict[str, Deed]:
         "one capture less when ready": counter(first(kind="ready"), used[0], "captures", -1),
         "more bytes held when closed": counter(first(kind="closed"), used[0], "bytes", 1),
         "an eviction nobody needed": counter(first(kind="closed"), used[0], "evictions", 1),
-        "no counters behind a post": assign(NAME, nth(30, kind="post", status=200), "counters", to={}),
+        "no counters behind a post": assign(NAME, nth(12, kind="post", status=200), "counters", to={}),
         "no counters when closed": assign(NAME, first(kind="closed"), "counters", to={}),
         "a cache more than there is": assign(NAME, first(kind="closed"), "counters", "audio", to={"replays": 1, "pool_bytes": 0}),
     }  # fmt: skip
@@ -110,7 +110,7 @@ def from_post_on(cache: str, name: str) -> Deed:
 
     def edit(lines: Sequence[Document]) -> None:
         told = [line for line in lines if line.get("counters") and line["kind"] in ("post", "closed")]
-        for line in told[10:]:
+        for line in told[5:]:
             line["counters"][cache][name] += 1
 
     return lambda suspect: suspect.edit_lines(NAME, edit)

@@ -8,7 +8,7 @@ from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, double, drop, first, forward, nth, swap, together
 from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
-from kit.evidence.attack.suspect import Content, Document, Suspect
+from kit.evidence.attack.suspect import Content, Document, Suspect, posts
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
@@ -16,7 +16,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     found = [
         mutation
         for engine in engines
-        for mutation in (*of_client(engine, len(clean.lines(clean.exchanges(engine))), chance), *of_worker(engine, chance))
+        for mutation in (*of_client(engine, len(clean.lines(clean.exchanges(engine))), chance), *of_worker(clean, engine, chance))
     ]
     yield from one_engine_each(found, chance)
     if {"reference", "native"} <= set(engines):
@@ -25,7 +25,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
 
 def of_client(engine: str, count: int, chance: random.Random) -> Iterator[Mutation]:
     name = f"records/{engine}/exchanges.jsonl"
-    made = partial(Mutation, "records", files=(name, f"records/{engine}/worker.jsonl"), sealing="resealed")
+    made = partial(Mutation, "records", files=(name, f"records/{engine}", "verdict.json"), sealing="resealed")
     here = chance.randrange(3, count - 2)
     deeds: dict[str, Deed] = {
         "an exchange dropped": drop(name, here),
@@ -53,10 +53,10 @@ def of_client(engine: str, count: int, chance: random.Random) -> Iterator[Mutati
     yield made(f"{engine}: a failed request repeated and the failure dropped", retried(engine))
 
 
-def of_worker(engine: str, chance: random.Random) -> Iterator[Mutation]:
+def of_worker(clean: Content, engine: str, chance: random.Random) -> Iterator[Mutation]:
     name = f"records/{engine}/worker.jsonl"
-    made = partial(Mutation, "records", files=(name, f"records/{engine}/engine.json"), sealing="resealed")
-    which = chance.randrange(4, 40)
+    made = partial(Mutation, "records", files=(name, f"records/{engine}", "verdict.json"), sealing="resealed")
+    which = chance.randrange(4, sum(1 for _ in posts(clean.lines(name))))
     deeds: dict[str, Deed] = {
         "a forward dropped": drop(name, forward(which)),
         "a forward twice": double(name, forward(which)),

@@ -30,7 +30,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
 def of_engine(engine: str, text: float, image: float, chance: random.Random) -> Iterator[Mutation]:
     name = f"records/{engine}/worker.jsonl"
     made = partial(Mutation, "temperature", files=(name, f"records/{engine}"), sealing="resealed")
-    post = nth(chance.randrange(3, 30), kind="post", status=200)
+    post = nth(chance.randrange(3, 14), kind="post", status=200)
     yield made(f"{engine}: a post told another", assign(name, post, "temperature", to=1.0))
     yield made(f"{engine}: told as a text", change(name, post, "temperature", by=str))
     yield made(f"{engine}: none told", assign(name, post, "temperature", to=None))
