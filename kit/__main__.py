@@ -355,6 +355,22 @@ def draws(
 
 
 @app.command()
+def floor(
+    profile: ProfileArgument,
+    prompts: Annotated[int, typer.Option(min=6, help="Generated questions, two thirds text, beside the protocol's.")] = 600,
+    out: Annotated[Path | None, typer.Option(help="Write floor.json here.")] = None,
+    run: Annotated[str, typer.Option(help="Id of an unsealed run to put it into, made if there is none.")] = "",
+) -> None:
+    """Measure the reference against itself under changes proved harmless. The last line of output is JSON."""
+    from kit.campaign.floor import report, running
+
+    document = running.run(profile, prompts, out=out, run_id=run)
+    report.show(document)
+    emit(report.line(document))
+    raise typer.Exit(running.exit_code(document))
+
+
+@app.command()
 def bench(
     profile: ProfileArgument,
     repeats: Annotated[int, typer.Option(min=1, help="Timed rounds over the protocol, after one warm-up round.")] = 3,
@@ -365,6 +381,30 @@ def bench(
     from kit.profile import load_profile
 
     emit(benchmark.run(load_profile(profile), [e.value for e in engine or ()], repeats=repeats))
+
+
+@app.command()
+def faults(
+    profile: ProfileArgument,
+    run: Annotated[str, typer.Option(help="Id of an unsealed run to put records/faults.json into.")] = "",
+    only: Annotated[str, typer.Option(help="One fault or control by name; an unknown name lists them.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="The few requests that can show each fault, and no servers.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write faults.json here.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the table of faults and gates into this PNG file.")] = None,
+) -> None:
+    """Plant faults and harmless changes, and show which gates see them. The last line of output is JSON."""
+    from kit import runtime
+    from kit.profile import load_profile
+
+    settings = load_profile(profile)
+    runtime.configure(settings)
+    runtime.require_device(settings)
+    from kit.campaign.planted import command
+    from kit.campaign.planted.document import exit_code
+
+    summary = command.run(settings, profile, only=only, quick=quick, run_id=run, out=out, plot=plot)
+    emit(summary)
+    raise typer.Exit(exit_code(summary))
 
 
 @app.command()

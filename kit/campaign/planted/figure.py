@@ -1,0 +1,77 @@
+"""The table as a picture: faults and doses down, gates across, the share of questions on which each saw it.
+
+Does not cover: saving or showing it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from kit.campaign.figures import FAINT, INK, QUIET, STYLE, TYPE_COLOUR
+from kit.campaign.planted.document import named
+from kit.campaign.planted.table import HEADS
+
+SMALL, LARGE = 14.0, 150.0  # areas of a mark, in points squared
+GROUPS = {"bits": ("bitwise",), "steps and oracle": ("steps", "oracle"), "HTTP alone": ("gates", "lattice", "repeats")}
+COLOURS = dict(zip(GROUPS, TYPE_COLOUR.values(), strict=True))
+
+
+def fault_table(document: Mapping[str, Any]) -> Figure:
+    """A mark where a gate saw a fault, as large as the share of questions; open circles where it did not.
+
+    document: faults.json.
+    """
+    rows = [(named(fault["name"], row["dose"]), row) for fault in document["faults"] for row in fault["doses"]]
+    columns = [name for group in GROUPS.values() for name in group]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.2, 1.6 + 0.19 * len(rows)))
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        for group, names in GROUPS.items():
+            for name in names:
+                _marks(axes, columns.index(name), [row["columns"][name] for _, row in rows], COLOURS[group])
+        axes.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=7)
+        axes.set_xticks(range(len(columns)), [HEADS[name] for name in columns])
+        axes.set_xlim(-0.6, len(columns) - 0.4)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.hlines(range(len(rows)), -0.6, len(columns) - 0.4, color=FAINT, linewidth=0.6, zorder=0)
+        for group, names in GROUPS.items():
+            middle = sum(columns.index(name) for name in names) / len(names)
+            axes.text(middle, -2.6, group, color=COLOURS[group], ha="center", weight="bold")
+        axes.set_title(_title(document), loc="left", color=INK, fontsize=10, pad=40)
+        for side in axes.spines.values():
+            side.set_visible(False)
+        figure.tight_layout()
+    return figure
+
+
+def _marks(axes: Any, place: int, cells: list[Mapping[str, Any]], colour: str) -> None:
+    seen = [(number, cell["count"] / cell["of"]) for number, cell in enumerate(cells) if cell["count"]]
+    asked = [number for number, cell in enumerate(cells) if cell["of"] and not cell["count"]]
+    axes.scatter([place] * len(asked), asked, s=SMALL, facecolors="none", edgecolors=QUIET, linewidths=0.5)
+    sizes = [SMALL + (LARGE - SMALL) * share for _, share in seen]
+    axes.scatter([place] * len(seen), [number for number, _ in seen], s=sizes, color=colour, linewidths=0)
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    summary = document["summary"]
+    over_http = summary["tiers"]["http"]
+    return (
+        f"{summary['caught']} of {summary['faults']} planted faults caught by bits and by the oracle, "
+        f"{over_http['faults']} over HTTP alone;\n{summary['false_alarms']} false alarms on {summary['controls']} harmless changes"
+    )
+
+
+def png(document: Mapping[str, Any]) -> bytes:
+    """The figure as a PNG."""
+    buffer = io.BytesIO()
+    fault_table(document).savefig(buffer, format="png", dpi=110, bbox_inches="tight")
+    return buffer.getvalue()
