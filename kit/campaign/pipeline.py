@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.campaign import notebook, tune
+from kit.campaign.diagnosis import evidence as diagnosis
 from kit.campaign.progress import Progress
 from kit.campaign.run_folder import Run, RunError, exclusive, latest_unfinished, new_id, open_run, run_path
 from kit.campaign.stage import is_finished, stages_of
@@ -72,6 +73,8 @@ def _run(current: Run, key: Path | None) -> Outcome:
         progress.note("sealing and auditing the bundle")
         digest, audit = _seal_and_audit(current, key)
         progress.finished(audit, show_problems=failure is None)
+        for sentence in diagnosis.sentences(current.path):
+            progress.note(f"diagnosis: {sentence}")
     tune.drop_kernels(current)
     return _outcome(current, failure, audit, digest)
 
@@ -164,6 +167,8 @@ def _outcome(
     line |= {"claim": run.profile.claim, "against": verdict.get("against", []), "audit": audit["audit"]}
     line |= {"failures": verdict["failures"], "bundle_sha256": digest}
     line |= {"signed_by": signing.fingerprint_of(run.path)}
+    said = diagnosis.sentences(run.path)
+    line |= {"diagnosis": said} if said else {}
     if failure is not None:
         judged = failure.error in JUDGED_ERRORS
         return Outcome(1 if judged else 2, line | {"verdict": "fail" if judged else "not-judged"})

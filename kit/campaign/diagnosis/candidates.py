@@ -61,10 +61,10 @@ def of_responses(
     return Candidate(name, found, tuple(missing))
 
 
-def of_run(run: RunRecords, engines: Sequence[str] = ()) -> Iterator[Candidate]:
+def of_run(run: RunRecords, engines: Sequence[str] | None = None) -> Iterator[Candidate]:
     """Each engine's first measured pass; all engines but the reference unless some are named."""
-    wanted = engines or [name for name in run.engines if name != run.profile.campaign.reference]
-    for name in wanted:
+    candidates = [name for name in run.engines if name != run.profile.campaign.reference]
+    for name in candidates if engines is None else engines:
         if name not in run.engines:
             raise AnswersError(f"run {run.path.name} has no records of {name!r}; it has {', '.join(run.engines) or 'none'}")
         responses = {request: exchange.response for request, exchange in run.engines[name].measured(1).items()}

@@ -30,6 +30,8 @@ def diagnose_stage(stage: Stage, verdict: Mapping[str, Any]) -> list[str]:
     """
     engines = failed_engines(verdict, stage.run.profile.campaign.reference)
     if not engines:
+        if not stage.finished:
+            (stage.path / FILE).unlink(missing_ok=True)  # of an earlier try
         return []
     stage.once(FILE, lambda: _made(stage, engines))
     return sentences(stage.path)

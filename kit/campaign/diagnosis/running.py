@@ -60,7 +60,7 @@ def _candidates(profile: Profile, asked: Asked) -> tuple[Sequence[Case], list[Ca
         folder = Path(asked.run) if (Path(asked.run) / "run.json").is_file() else run_path(asked.run)
         records = read_run(folder)
         _refuse_other_weights(profile, records.profile)
-        return records.protocol.cases, [*sources.of_run(records, [asked.engine] if asked.engine else ())]
+        return records.protocol.cases, [*sources.of_run(records, [asked.engine] if asked.engine else None)]
     cases = protocol_of(profile).cases
     if asked.remote:
         return cases, [sources.of_remote(asked.remote, profile, cases)]

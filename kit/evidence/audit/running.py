@@ -30,6 +30,7 @@ from kit.evidence.audit.autotune import check_autotune, draw_of
 from kit.evidence.audit.catalogue import check_crate
 from kit.evidence.audit.checkpoint import check_checkpoint, check_weights
 from kit.evidence.audit.device import check_device
+from kit.evidence.audit.diagnosis import check_diagnosis
 from kit.evidence.audit.draws import check_draws
 from kit.evidence.audit.drift import check_drift
 from kit.evidence.audit.drills import check_drills
@@ -37,6 +38,7 @@ from kit.evidence.audit.effects import check_signal
 from kit.evidence.audit.environment import check_packages, check_settings
 from kit.evidence.audit.exchanges import check_bodies, check_exchanges, check_plan, check_refusals
 from kit.evidence.audit.files import check_formats, check_roles, check_sums
+from kit.evidence.audit.floor import check_floor
 from kit.evidence.audit.gates import check_gates
 from kit.evidence.audit.generated import check_generated
 from kit.evidence.audit.graph_cache import check_counters, check_graph, check_memory
@@ -78,8 +80,8 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_sources, check_auditor, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
-    check_drift, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
-    check_generated, check_layers,
+    check_drift, check_diagnosis, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
+    check_generated, check_layers, check_floor,
     check_gates, check_headline,
 )  # fmt: skip
 
@@ -97,6 +99,7 @@ def judge(path: str, most_listed: int = MOST_LISTED, signers: Signers = NO_SIGNE
         return not_judged(str(error))
     for check in CHECKS:
         bundle.rule = check.__name__[len("check_") :]
+        bundle.touched.clear()
         try:
             check(bundle)
         except UnreadableError as error:
@@ -113,7 +116,9 @@ def judge(path: str, most_listed: int = MOST_LISTED, signers: Signers = NO_SIGNE
             RecursionError,
             MemoryError,
         ) as error:
-            bundle.fail("not completed", "%s: %s" % (type(error).__name__, error))
+            files = list(OrderedDict.fromkeys(reversed(bundle.touched)))[:MOST_NAMED]
+            message = "could not be completed (%s: %s): a file is not of the form expected"
+            bundle.fail(" or ".join(files) or "not completed", message % (type(error).__name__, error))
     bundle.rule = "signature"
     signature = judge_signature(bundle, signers)
     if not signature.startswith("good: "):
