@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from kit.campaign.diff import verb
 from kit.campaign.notebook import declared_parameters
 from kit.campaign.run_folder import run_path
 from kit.profile import PROJECT_ROOT, load_profile
+from tests.evidence.crate_rules import METADATA, violations
 
 OTHER_PYTHONS = sorted(
     {
@@ -53,7 +55,13 @@ def audit(folder: Path, python: str = sys.executable) -> tuple[int, dict]:
 
 
 def seal_again(folder: Path) -> None:
-    """What a careful forger does last: new checksums over the changed files."""
+    """What a careful forger does last: sizes and digests in the catalogue, and checksums, over the changed files."""
+    crate = json.loads((folder / METADATA).read_text())
+    for entity in crate["@graph"]:
+        if "sha256" in entity and (folder / entity["name"]).is_file():
+            data = (folder / entity["name"]).read_bytes()
+            entity.update(contentSize=str(len(data)), sha256=hashlib.sha256(data).hexdigest())
+    (folder / METADATA).write_text(json.dumps(crate))
     names = sorted(
         p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.name != "SHA256SUMS"
     )
@@ -116,6 +124,22 @@ class TestAudit:
                 text = path.read_text(encoding="utf-8")
                 assert str(PROJECT_ROOT) not in text, path
                 assert str(Path.home()) + "/" not in text, path
+
+
+class TestStandards:
+    def test_the_catalogue_description_breaks_no_rule_of_ro_crate(self, bundle):
+        assert violations(bundle) == []
+
+    @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="sha256sum (coreutils) is not installed")
+    def test_coreutils_checks_it(self, bundle):
+        command = ["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"]
+        assert subprocess.run(command, cwd=bundle, capture_output=True, check=False).returncode == 0
+
+    def test_it_is_the_same_as_itself(self, bundle, tmp_path):
+        assert verb.run(bundle, bundle, out=tmp_path / "diff.json", trust_own=True) == 0
+        document = json.loads((tmp_path / "diff.json").read_text())
+        assert (document["changes"], document["lost"], document["unmatched"]) == ([], [], [])
+        assert {row["engine"] for row in document["rows"]} == {"reference", "native", "graph"}
 
 
 def _records(copy: Path) -> Path:
