@@ -73,7 +73,7 @@ def run(
     profile = load_profile(profile_path)
     runtime.configure(profile)
     runtime.require_device(profile)
-    with _run_file(profile_path, run_id) as kept:
+    with run_file(profile_path, run_id, FILE) as kept:
         document = measure(profile_path, count, texts, images)
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -88,9 +88,7 @@ def measure(profile_path: str, count: int, texts: int | None = None, images: int
     cases = chosen_cases(protocol.cases, texts, images)
     if not cases:
         raise RunError("no request is left to compare: ask for at least one text or image request")
-    with tempfile.TemporaryDirectory(prefix="kit-draws-") as folder:
-        os.environ.update({"TRITON_CACHE_DIR": f"{folder}/kernels"} | NO_KEPT_TIMINGS)
-        ledgers = [_draw(profile_path, Path(folder) / f"draw-{number}.json", number) for number in range(1, count + 1)]
+    with drawn(profile_path, count) as ledgers:
         both = _run_both(profile, cases, ledgers)
     document = {
         "format": FORMAT,
@@ -102,6 +100,17 @@ def measure(profile_path: str, count: int, texts: int | None = None, images: int
         **both,
     }
     return document | {"summary": summarise(document)}
+
+
+@contextmanager
+def drawn(profile_path: str, count: int) -> Iterator[list[dict[str, Any]]]:
+    """Ledgers of `count` draws, each tuned in a process of its own; compiled kernels live as long as the context.
+
+    Raises DrawFailedError when a draw does not come about.
+    """
+    with tempfile.TemporaryDirectory(prefix="kit-draws-") as folder:
+        os.environ.update({"TRITON_CACHE_DIR": f"{folder}/kernels"} | NO_KEPT_TIMINGS)
+        yield [_draw(profile_path, Path(folder) / f"draw-{number}.json", number) for number in range(1, count + 1)]
 
 
 def chosen_cases(cases: Sequence[Case], texts: int | None, images: int | None) -> list[Case]:
@@ -124,16 +133,19 @@ def sources_digest(hashes: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def _run_file(profile_path: str, run_id: str) -> Iterator[Path | None]:
-    """Where the run keeps its draws.json, held against a campaign on the same device; None without a run."""
+def run_file(profile_path: str, run_id: str, name: str) -> Iterator[Path | None]:
+    """Where the run keeps the file `name`, held against a campaign on the same device; None without a run.
+
+    Raises RunError for a run that is sealed.
+    """
     if not run_id:
         yield None
         return
     with exclusive(run_id):
         run = open_run(profile_path, run_id)
         if run.sealed:
-            raise RunError(f"run {run_id} is sealed; use --out to keep the draws beside it")
-        yield run.path / FILE
+            raise RunError(f"run {run_id} is sealed; use --out to keep {Path(name).name} beside it")
+        yield run.path / name
 
 
 def _draw(profile_path: str, file: Path, number: int) -> dict[str, Any]:

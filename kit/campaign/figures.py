@@ -68,11 +68,17 @@ class Plot(Figure):  # type: ignore[misc]
         return buffer.getvalue()
 
 
-def drift_per_question(drift: Mapping[str, Any], against: str = "fresh", gate: float = 0.02) -> Figure:
+def drift_per_question(
+    drift: Mapping[str, Any],
+    against: str = "fresh",
+    gate: float = 0.02,
+    floor: Mapping[str, Mapping[str, float]] | None = None,
+) -> Figure:
     """Left: probability drift of every question with its gate. Right: the same change in BF16 steps.
 
     drift: drift.json. On the right a bar ends at the first step some gate would see; without recorded logits
-    (against="frozen", a remote server) only the left part is drawn.
+    (against="frozen", a remote server) only the left part is drawn. floor: `band` of floor.json, modality -> measure ->
+    how far the reference is from itself; drawn behind every question, it explains and judges nothing.
     """
     rows = [row for row in drift["rows"] if row["against"] == against]
     engines = _engines(rows)
@@ -82,6 +88,8 @@ def drift_per_question(drift: Mapping[str, Any], against: str = "fresh", gate: f
     figure, axes = canvas(10 if with_steps else 7.5, 1.5 + 0.19 * max(len(labels), 4), 2 if with_steps else 1)
     left = axes[0]
     largest = max((row["probability_drift"] for row in rows), default=0.0)
+    for axis, measure in zip(axes, ("probability", "steps"), strict=False):
+        _floor_band(axis, rows, place, floor or {}, measure)
     for engine in engines:
         _dots(left, [(row["probability_drift"], place[_label(row)]) for row in rows if row["engine"] == engine],
               engine, engines)  # fmt: skip
@@ -97,7 +105,7 @@ def drift_per_question(drift: Mapping[str, Any], against: str = "fresh", gate: f
         axis.set_ylim(-0.8, len(labels) - 0.2)
         axis.grid(axis="y")
         axis.tick_params(axis="y", length=0, labelsize=7.5)
-    _legend(figure, left, len(engines))
+    _legend(figure, left, len(engines) + bool(floor))
     over = sum(row["probability_drift"] > gate for row in rows)
     what = "no question drifts at all" if largest == 0 else f"largest drift {largest:.3g}, {over or 'none'} over the gate"
     missing = sum(item["against"] == against for item in drift.get("missing", ()))
@@ -290,7 +298,7 @@ def _steps_panel(
     axis: Any, rows: Sequence[Mapping[str, Any]], engines: Sequence[str], place: Mapping[str, int]
 ) -> None:
     seen = {place[_label(row)]: row["detectable_steps"] for row in rows if row["detectable_steps"] is not None}
-    axis.barh(list(seen), list(seen.values()), height=0.62, color=FAINT)
+    axis.barh(list(seen), list(seen.values()), height=0.62, color=FAINT, zorder=0.4)
     axis.plot(list(seen.values()), list(seen), "|", color=GATE_COLOUR, markersize=8, markeredgewidth=1.5)
     for engine in engines:
         points = [(row["max_steps"], place[_label(row)]) for row in rows if row["engine"] == engine]
@@ -301,6 +309,17 @@ def _steps_panel(
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_xlim(-0.15, 1.6 * largest)
     axis.set_xlabel("BF16 steps of a logit difference (red: first step a gate sees)")
+
+
+def _floor_band(
+    axis: Any, rows: Sequence[Mapping[str, Any]], place: Mapping[str, int],
+    floor: Mapping[str, Mapping[str, float]], measure: str,
+) -> None:  # fmt: skip
+    """Behind each question, how far the reference is from itself in 99% of generated ones of that modality."""
+    ends = {place[_label(row)]: floor[row["modality"]][measure] for row in rows if row["modality"] in floor}
+    if ends:
+        axis.barh(list(ends), list(ends.values()), height=1.0, color=BAND_COLOUR, alpha=0.55, linewidth=0,
+                  zorder=0.5, label="noise floor (p99)")  # fmt: skip
 
 
 def _dots(axis: Any, points: Sequence[tuple[float, float]], engine: str, engines: Sequence[str]) -> None:

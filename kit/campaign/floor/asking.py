@@ -1,0 +1,93 @@
+"""The reference asked every question of a floor: alone, and in the forms of this process.
+
+Covers: the questions (generated ones, then those of the protocol), an answer as logits and final-norm row, and asking.
+Does not cover: other processes (`other_cpu`), other draws (`running`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kit.campaign.floor import forms
+from kit.campaign.prompts import content_of, generate_mixed
+from kit.campaign.protocol import protocol_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kit.campaign.generated.official import Official
+    from kit.engine.base import Prepared, PreparedQuestion, QuestionResult
+    from kit.engine.reference import ReferenceEngine
+    from kit.profile import Profile
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a floor. source: "generated" or "protocol"; index: its place in the request."""
+
+    request: str
+    name: str
+    index: int
+    modality: str
+    source: str
+    content: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Answer:
+    """logits: of the candidates. row: bytes of the final-norm row, in the model's dtype."""
+
+    logits: tuple[float, ...]
+    row: bytes
+
+
+def questions(profile: Profile, prompts: int) -> list[Question]:
+    """`prompts` generated questions of the profile's seed, then every question of its protocol."""
+    found = [
+        Question(case.id, case.questions[0].id, 0, case.modality, "generated", content_of(case), case.body)
+        for case in generate_mixed(prompts, seed=profile.generated.seed)
+    ]
+    for case in protocol_of(profile).cases:
+        for index, question in enumerate(case.questions):
+            found.append(Question(case.id, question.id, index, case.modality, "protocol", case.id, case.body))
+    return found
+
+
+def prepared_of(question: Question, prepare: Callable[[bytes], Prepared]) -> Prepared:
+    """A request with this question alone."""
+    whole = prepare(question.body)
+    return dataclasses.replace(whole, questions=(whole.questions[question.index],))
+
+
+def alone(official: Official, asked: Sequence[Question]) -> Iterator[Answer]:
+    """Every question by itself, as a campaign asks it."""
+    for question in asked:
+        yield _answer(official.answer(prepared_of(question, official.reference.prepare)))
+
+
+def batched(engine: ReferenceEngine, asked: Sequence[Question], form: str) -> Iterator[Answer]:
+    """Every question as row 0 of a batch: form "row0" or "padded"."""
+    import torch
+
+    change = {"row0": forms.doubled, "padded": forms.padded}[form]
+    with torch.inference_mode():
+        for question in asked:
+            prepared = prepared_of(question, engine.prepare)
+            (item,) = prepared.questions
+            logits, rows = engine.forward(change(engine.inputs(prepared, item)))
+            yield _first(item, logits, rows)
+
+
+def _first(item: PreparedQuestion, logits: Tensor, rows: Tensor) -> Answer:
+    import torch
+
+    chosen = logits[0, list(item.label_ids)].float().tolist()
+    return Answer(tuple(chosen), rows[0].contiguous().view(torch.uint8).cpu().numpy().tobytes())
+
+
+def _answer(result: QuestionResult) -> Answer:
+    return Answer(result.logits, result.hidden)

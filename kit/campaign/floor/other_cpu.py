@@ -1,0 +1,100 @@
+"""The reference and the oracle with other CPU instructions: a process of its own, as they are chosen before torch loads.
+
+    python -m kit.campaign.floor.other_cpu PROFILE PROMPTS PROOF FILE
+
+writes what ATen chose, the answer of every question of the floor, and the oracle's rows of the first PROOF of them.
+Covers: starting that process with the most different instructions this machine has, and reading what it left.
+Does not cover: comparing (`proof`, `document`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kit import runtime
+from kit.campaign.floor import asking
+from kit.campaign.floor.asking import Answer
+from kit.campaign.generated.lines import decode_float64, float64_hex
+from kit.campaign.reading import decode_float32
+from kit.evidence.records import write_atomic
+from kit.profile import PROJECT_ROOT, load_profile
+from kit.serve.recorder import float32_hex
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+OTHER_CPU = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+class OtherCpuError(RuntimeError):
+    """The process with other instructions ended without answers."""
+
+
+@dataclass(frozen=True)
+class OtherCpu:
+    """capability: what ATen ran with there. answers: of every question. truths: oracle rows of the first ones."""
+
+    capability: str
+    answers: list[Answer]
+    truths: list[Tensor]
+
+
+def answers_of(profile_path: str, prompts: int, proof: int) -> OtherCpu:
+    """Run the other process. Raises OtherCpuError with the end of what it said."""
+    import torch
+
+    with tempfile.TemporaryDirectory(prefix="kit-floor-") as folder:
+        file = Path(folder) / "answers.json"
+        command = [sys.executable, "-m", "kit.campaign.floor.other_cpu", profile_path, str(prompts), str(proof), str(file)]
+        environment = os.environ | runtime.environment(load_profile(profile_path)) | OTHER_CPU
+        done = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode or not file.exists():
+            raise OtherCpuError(
+                f"the reference under {' '.join(f'{k}={v}' for k, v in OTHER_CPU.items())} ended with code "
+                f"{done.returncode}: {done.stderr.strip()[-2000:]}"
+            )
+        found = json.loads(file.read_text())
+    answers = [Answer(decode_float32(logits), bytes.fromhex(row)) for logits, row in found["answers"]]
+    truths = [torch.tensor(decode_float64(row), dtype=torch.float64) for row in found["truths"]]
+    return OtherCpu(found["capability"], answers, truths)
+
+
+def capability() -> str:
+    """The instruction set ATen runs with in this process."""
+    import torch
+
+    return str(torch.backends.cpu.get_cpu_capability())
+
+
+def main(profile_path: str, prompts: int, proof: int, file: Path) -> None:
+    """What this module does as a program."""
+    profile = load_profile(profile_path)
+    runtime.configure(profile)
+    from kit.campaign.floor.proof import oracle_rows
+    from kit.campaign.generated.official import Official
+    from kit.engine import reference
+    from kit.engine.oracle import load_oracle
+
+    asked = asking.questions(profile, prompts)
+    official = Official(reference.load(profile))
+    answers = list(asking.alone(official, asked))
+    official.close()
+    official.reference.close()
+    rows = oracle_rows(load_oracle(profile), asked[:proof], "alone") if proof else []
+    document: dict[str, Any] = {
+        "capability": capability(),
+        "answers": [[float32_hex(answer.logits), answer.row.hex()] for answer in answers],
+        "truths": [float64_hex(row.tolist()) for row in rows],
+    }
+    write_atomic(file, json.dumps(document).encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))

@@ -1,0 +1,51 @@
+"""Generated lines without a model: both sides' answers made up, in a run folder of the campaign's tests."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from kit.campaign.generated import lines, summary
+from kit.campaign.generated.lines import Truth
+from kit.campaign.prompts import generate_mixed
+from kit.engine.base import Event, QuestionResult
+from kit.evidence.records import write_json
+from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE
+
+TEMPERATURES = {"text": TEMPERATURE, "image": MM_TEMPERATURE}
+Change = Callable[[int, tuple[float, ...]], tuple[float, ...]]
+
+
+def same(number: int, logits: tuple[float, ...]) -> tuple[float, ...]:
+    return logits
+
+
+def write(
+    folder: Path, questions: int, seed: int = 1, *, change: Change = same, reached: int | None = None,
+    declared: int | None = None, candidate: str = "graph", error: float = 0.02,
+) -> None:  # fmt: skip
+    """records/generated.jsonl and generated.json. change: the candidate's logits from the reference's, question by question.
+
+    error: the candidate's distance from the oracle; the reference's is 0.02.
+    """
+    chance = random.Random(7)
+    found = []
+    for number, case in enumerate(generate_mixed(questions if reached is None else reached, seed=seed)):
+        (question,) = case.questions
+        logits = tuple(chance.randrange(-96, 96) / 32 for _ in question.candidates)
+        moved = change(number, logits)
+        row = hashlib.sha256(repr(logits).encode()).digest()
+        other = row if moved == logits else row[::-1]
+        reference = QuestionResult(question.id, logits, row, 100, Event())
+        mine = QuestionResult(question.id, moved, other, 100, Event(action="replay"))
+        truth = Truth(tuple(x + 0.01 for x in logits), 0.02, 0.02 if moved == logits else error)
+        found.append(lines.line(case, reference, mine, truth if number < 600 else None))
+    lines.write(folder / lines.FILE, seed, candidate, found)
+    document = summary.summarise(
+        [lines.decoded(item) for item in found], TEMPERATURES, seed=seed, declared=declared or questions, candidate=candidate
+    )
+    how = {"reference": "called", "replays": 0, "shapes": 0, "shapes_refused": 0}
+    seconds = {"answering": 1.0, "layers": 1.0, "oracle": 1.0}
+    write_json(folder / "generated.json", document | {"how": how, "budget_s": 0.0, "seconds": seconds})
