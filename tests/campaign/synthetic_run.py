@@ -243,6 +243,7 @@ def profile_toml(
     device: str = "cpu",
     pins: str = "",
     checkpoint: str = "synthetic",
+    generated: int = 0,
 ) -> str:
     return f"""# A made-up profile for tests.
 format = "kit-profile/1"
@@ -279,6 +280,9 @@ engines = {json.dumps(list(engines))}
 reference = "{reference}"
 passes = {passes}
 remote_url = "{remote_url or ("http://127.0.0.1:9" if "remote" in engines else "")}"
+
+[generated]
+questions = {generated}
 """
 
 
@@ -501,17 +505,19 @@ def write_run(
     device: str = "cpu",
     pins: str = "",
     checkpoint: str = "synthetic",
+    generated: int = 0,
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
-    reference="" judges frozen answers alone. checkpoint is its kind, synthetic or export. change and used_temperature plant faults in the engines' forwards
+    reference="" judges frozen answers alone. checkpoint is its kind, synthetic or export. generated: how many
+    generated questions the profile declares; nothing is written of them. change and used_temperature plant faults in the engines' forwards
     and leave every record consistent with them. A consistent, unplanted run passes every gate.
     """
     path.mkdir(parents=True)
     (path / "profile.toml").write_text(
         profile_toml(
             engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device,
-            pins=pins, checkpoint=checkpoint,
+            pins=pins, checkpoint=checkpoint, generated=generated,
         )
     )
     profile = load_profile(path / "profile.toml")

@@ -27,6 +27,7 @@ from kit.evidence.privacy import Identity
 from kit.evidence.records import sha256_bytes, write_json
 from kit.profile import PROJECT_ROOT, Profile, load_profile
 from tests.campaign.fake_nvml import FakeNvml
+from tests.campaign.generated import made_up
 from tests.campaign.performance.synthetic_session import measured
 from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE, autotune_ledger, compact, write_run
 from tests.campaign.test_published import pins_of
@@ -51,6 +52,7 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
     "3a7e9b550000000a4944415478da6360000000020001e221bc330000000049454e44ae426082"
 )
+OWN = {"08_generated": "\nbudget_s = 0.0"}  # parameters of single stages
 ENGINE_OF = {
     "03_reference": "reference",
     "04_native_eager": "native",
@@ -64,7 +66,11 @@ def stages_of(profile: Profile) -> list[str]:
     stages = [stage for stage, engine in ENGINE_OF.items() if engine in engines]
     operators = ["06_operators"] if compares_operators(profile) else []
     drills = ["07_faults"] if "native" in engines else []
-    return ["01_preflight", "02_checkpoint", *stages, *operators, *drills, "08_drift", "09_performance", "10_evidence"]
+    generated = ["08_generated"] if profile.generated.questions else []
+    return [
+        "01_preflight", "02_checkpoint", *stages, *operators, *drills, "08_drift", *generated, "09_performance",
+        "10_evidence",
+    ]  # fmt: skip
 
 
 def compares_operators(profile: Profile) -> bool:
@@ -85,7 +91,7 @@ def notebook(stage: str) -> dict[str, Any]:
 
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": [f"# {stage}"]},
-        code('profile = "params/made-up.toml"  # what to run\nrun_dir = ""\nrerun = False', "parameters"),
+        code('profile = "params/made-up.toml"  # what to run\nrun_dir = ""\nrerun = False' + OWN.get(stage, ""), "parameters"),
         code("stage = begin()"),
         code("print(verdict())", "nbval-check-output", "keep_output"),
         code("stage.finish({})"),
@@ -175,6 +181,9 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
     if "native" in profile.campaign.engines:
         lines = [{"format": "kit-drills/1", "engine": "native", "run": run.name}, *drill_lines(profile)]
         (run / "records" / "drills.jsonl").write_bytes(b"".join(compact(line) + b"\n" for line in lines))
+    if profile.generated.questions:
+        made_up.write(run, profile.generated.questions)
+        write_json(run / "layers.json", made_up.layers(run))
     if not compares_operators(profile):
         (run / "operators.json").unlink()
         (run / "signal.json").unlink()
@@ -188,7 +197,8 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
         write_json(run / "notebooks" / f"{stage}.ipynb", executed(notebook(stage), stage, given))
         result = {
             "format": "kit-stage/1", "stage": stage, "profile_sha256": profile.sha256(),
-            "parameters": given | {"rerun": False}, "result": {}, "sentinel": "finished",
+            "parameters": given | {"rerun": False} | ({"budget_s": 0.0} if stage in OWN else {}), "result": {},
+            "sentinel": "finished",
         }  # fmt: skip
         write_json(run / "stages" / f"{stage}.json", result)
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kit.campaign.generated import lines, summary
 from kit.campaign.generated.lines import Truth
+from kit.campaign.layer_bounds import bits, uniform
+from kit.campaign.layer_drift import StageDrift, layers_document, pair_entry, prompt_entry
 from kit.campaign.prompts import generate_mixed
 from kit.engine.base import Event, QuestionResult
 from kit.evidence.records import write_json
 from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE
 
 TEMPERATURES = {"text": TEMPERATURE, "image": MM_TEMPERATURE}
+WALK = ("embedding", "layer.00.mixer", "layer.00.mlp", "layer.00", "hidden", "logits")
 Change = Callable[[int, tuple[float, ...]], tuple[float, ...]]
 
 
@@ -49,3 +54,28 @@ def write(
     how = {"reference": "called", "replays": 0, "shapes": 0, "shapes_refused": 0}
     seconds = {"answering": 1.0, "layers": 1.0, "oracle": 1.0}
     write_json(folder / "generated.json", document | {"how": how, "budget_s": 0.0, "seconds": seconds})
+
+
+def layers(folder: Path) -> dict[str, Any]:
+    """layers.json of the first lines: two layers, nothing differs between the sides, both are off the oracle alike."""
+    walked = [
+        item for kind in ("text", "image") for item in [x for x in raw(folder) if x["modality"] == kind][:2]
+    ]
+    sides = [("graph", "reference", 0.0), ("reference", "oracle", 0.01), ("graph", "oracle", 0.01)]
+    pairs = []
+    for engine, against, error in sides:
+        bound = bits() if not error else uniform(0.1, WALK)
+        prompts = [
+            prompt_entry(
+                item["request"], item["question"], item["modality"], item["tokens"],
+                [StageDrift(name, 8, 8 if error else 0, error, 3.0 if error else 0.0, (), (bound.limits or {}).get(name)) for name in WALK],
+            )
+            for item in walked
+        ]  # fmt: skip
+        pairs.append(pair_entry(engine, against, bound, prompts))
+    return layers_document(pairs, "0" * 64)
+
+
+def raw(folder: Path) -> list[dict[str, Any]]:
+    """The lines as they are in the file."""
+    return [json.loads(line) for line in (folder / lines.FILE).read_text().splitlines()[1:]]
