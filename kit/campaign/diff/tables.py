@@ -6,6 +6,7 @@ Covers: text for a terminal or a file; long lists are cut and say so. Does not c
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,11 @@ from rich.table import Table
 from kit.campaign.diff.judgement import NO_FLOOR, changes_by_kind
 
 WIDTH = 150  # where there is no terminal to ask
+# Of a long list of changes these are shown first.
+FIRST = (
+    "torch", "triton", "transformers", "peft", "fla", "flash-linear-attention", "fla-core", "numpy", "accelerate", "safetensors",
+    "tokenizers", "kit/", "params/", "notebooks/", "driver", "name", "cuda",
+)  # fmt: skip
 MOST_CHANGES, MOST_QUESTIONS, LONGEST = 8, 12, 60
 
 
@@ -52,11 +58,12 @@ def remarks(document: dict[str, Any]) -> Iterator[str]:
     for side, names in document["only_in"].items():
         if names:
             yield f"engines in {side.upper()} only, not compared: {', '.join(names)}"
-    for key, what in (("lost", "answered on one side only"), ("unmatched", "not compared")):
-        for item in document[key][:MOST_QUESTIONS]:
-            yield f"{what}: {item['engine']} {item['request']}/{item['question']} ({item['reason']})"
-        if len(document[key]) > MOST_QUESTIONS:
-            yield f"{what}: and {len(document[key]) - MOST_QUESTIONS} more"
+    for item in document["lost"][:MOST_QUESTIONS]:
+        yield f"lost: {item['engine']} {item['request']}/{item['question']} ({item['reason']})"
+    for (questions, reason), count in Counter((item["questions"], item["reason"]) for item in document["unmatched"]).items():
+        yield f"not compared: {count} answers to {questions} questions ({reason})"
+    if any((change["kind"], change["what"]) == ("checkpoint", "digest") for change in document["changes"]):
+        yield "the weights differ: this compares two models, not two ways to run one"
     if not document["floor"]:
         yield f"noise floor: {NO_FLOOR}"
     if document["latency"]:
@@ -70,7 +77,7 @@ def remarks(document: dict[str, Any]) -> Iterator[str]:
 def changes_table(document: dict[str, Any]) -> Table:
     table = Table("changed", "what", "A", "B", title="What changed")
     for kind, found in changes_by_kind(document):
-        for change in found[:MOST_CHANGES]:
+        for change in sorted(found, key=_importance)[:MOST_CHANGES]:
             table.add_row(kind, *(_short(change[key]) for key in ("what", "a", "b")))
         if len(found) > MOST_CHANGES:
             table.add_row(kind, f"and {len(found) - MOST_CHANGES} more", "", "")
@@ -136,6 +143,13 @@ def latency_table(rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
+def _importance(change: dict[str, str]) -> int:
+    """Place among FIRST, the rest in their own order behind."""
+    what = change["what"]
+    places = (i for i, name in enumerate(FIRST) if what == name or (name.endswith("/") and what.startswith(name)))
+    return next(places, len(FIRST))
+
+
 def _differs(row: dict[str, Any]) -> bool:
     return bool(row["probability_drift"] or row["logit_bits"] or row["hidden_same"] is False or row["beyond_gates"])
 
@@ -145,7 +159,7 @@ def _of(count: int | None, whole: int) -> str:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _short(text: str) -> str:

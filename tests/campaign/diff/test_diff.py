@@ -16,10 +16,11 @@ from kit.campaign.diff import judgement, noise, tables, verb
 from kit.campaign.diff.answers import differing_bits, relative_rms
 from kit.campaign.diff.changes import Change, changes
 from kit.campaign.diff.evidence import DiffError, Evidence, read_evidence
-from kit.campaign.diff.latency import REQUESTS, changed, compare_latency
+from kit.campaign.diff.latency import REQUESTS as TIMED
+from kit.campaign.diff.latency import changed, compare_latency
 from kit.evidence import manifest, package
 from kit.evidence.records import store_body, write_json
-from tests.campaign.synthetic_run import bf16, bf16_bytes, write_run
+from tests.campaign.synthetic_run import REQUESTS, bf16, bf16_bytes, write_run
 from tests.evidence.make_bundle import make_bundle
 
 PASSED = {"audit": "pass", "verdict": "pass", "signature": "unsigned"}
@@ -131,8 +132,6 @@ def test_an_answer_that_only_one_side_gave_is_lost(base: Path, tmp_path: Path) -
 
 
 def test_a_question_of_one_protocol_only_is_left_out_and_said(base: Path, tmp_path: Path) -> None:
-    from tests.campaign.synthetic_run import REQUESTS
-
     document = compared(base, run_of(tmp_path, "b", requests=REQUESTS[:4]))
     assert document["verdict"] == "same"
     assert document["unmatched"]
@@ -140,8 +139,6 @@ def test_a_question_of_one_protocol_only_is_left_out_and_said(base: Path, tmp_pa
 
 
 def test_another_request_of_the_same_name_is_not_compared(base: Path, tmp_path: Path) -> None:
-    from tests.campaign.synthetic_run import REQUESTS
-
     first = json.loads(json.dumps(REQUESTS[0]))
     first["request"]["state"] = "another state"
     document = compared(base, run_of(tmp_path, "b", requests=[first, *REQUESTS[1:]]))
@@ -320,7 +317,7 @@ def test_timed_workloads_are_compared_block_by_block(tmp_path: Path) -> None:
     for entry in samples["entries"]:
         entry["wall_ms"] = [[value * (0.5 if entry["engine"] == "graph" else 1.0) for value in block] for block in entry["wall_ms"]]
     write_json(other / "records" / "performance_samples.json", samples)
-    rows = [row for row in compare_latency(read(bundle), read(other)) if row["workload"] != REQUESTS]
+    rows = [row for row in compare_latency(read(bundle), read(other)) if row["workload"] != TIMED]
     assert {row["engine"] for row in rows} >= {"reference", "eager", "graph", "reference-graph"}
     for row in rows:
         assert row["ratio"] == pytest.approx(0.5 if row["engine"] == "graph" else 1.0)
@@ -394,6 +391,22 @@ def test_many_changes_are_cut_and_said(base: Path) -> None:
     document["changes"] = [{"kind": "source", "what": f"kit/{i}.py", "a": "absent", "b": "0"} for i in range(20)]
     table = tables.changes_table(document)
     assert table.row_count == tables.MOST_CHANGES + 1
+
+
+def test_what_computes_is_shown_first(base: Path) -> None:
+    document = compared(base, base)
+    names = [*(f"a{i}" for i in range(20)), "kit/model/head.py", "torch"]
+    document["changes"] = [{"kind": kind, "what": name, "a": "1", "b": "2"} for kind in ("package", "source") for name in names]
+    shown = list(tables.changes_table(document).columns[1].cells)
+    assert shown[:2] == ["torch", "kit/model/head.py"]
+
+
+def test_remarks_say_what_was_left_out(base: Path, tmp_path: Path) -> None:
+    document = compared(base, run_of(tmp_path, "b", requests=REQUESTS[:4]))
+    document["changes"] = [{"kind": "checkpoint", "what": "digest", "a": "1", "b": "2"}]
+    text = "\n".join(tables.remarks(document))
+    assert "answers to frozen questions (not asked in B)" in text
+    assert "this compares two models" in text
 
 
 def test_a_diff_needs_no_torch() -> None:
