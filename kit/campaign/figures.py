@@ -1,15 +1,15 @@
 """Figures of a run: functions from data to a matplotlib Figure, each titled with what to see in it.
 
-Covers: drift per question, probabilities of reference and candidate, the smallest shift the gates could see,
-one question's logits on their BF16 ladder, and latency per engine. Colours are the Okabe-Ito set and every
-engine has a marker of its own, so nothing depends on telling colours apart. No pyplot, so no global state.
-Does not cover: computing what is drawn, or saving it (`kit.campaign.stage`).
+Covers: drift per question, probabilities of reference and candidate, the smallest shift the gates could see, and
+latency per engine. Colours are the Okabe-Ito set and every engine has a marker of its own, so nothing depends on
+telling colours apart. No pyplot, so no global state.
+Does not cover: one question's logits (`kit.campaign.ladder`), computing what is drawn, or saving it
+(`kit.campaign.stage`).
 """
 
 from __future__ import annotations
 
 import io
-import math
 import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,6 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-from kit.campaign.sensitivity import bf16_spacing, first_maximum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +34,6 @@ ENGINE_STYLE = {
 }
 TYPE_COLOUR = {"choice": "#0072B2", "score": "#E69F00", "noul": "#009E73"}
 MODALITY_STYLE = {"text": ("#0072B2", "o"), "image": ("#D55E00", "^")}
-LADDER_RUNGS = 4
-LADDER_CANDIDATES = 10
 STYLE = {
     "font.size": 9,
     "font.family": "DejaVu Sans",
@@ -177,53 +173,6 @@ def detectable_shift(drift: Mapping[str, Any], engine: str | None = None) -> Fig
     return titled(figure, f"What the gates can see: {what}, {steps.count(1)} of {len(steps)} questions a single one")
 
 
-def logit_ladder(
-    title: str,
-    candidates: Sequence[str],
-    reference: Sequence[float],
-    engines: Mapping[str, Sequence[float]],
-) -> Figure:
-    """One question: its label logits, and below them each candidate's BF16 numbers as rungs of a ladder.
-
-    reference: the reference's logits; engines: name -> logits of others, same candidate order. With more than
-    ten candidates the largest logits are shown.
-    """
-    order = sorted(range(len(candidates)), key=lambda i: -reference[i])[:LADDER_CANDIDATES]
-    figure, axes = canvas(max(5.0, 1.6 + 0.85 * len(order)), 6.2, 1, rows=2, heights=(1.2, 2))
-    top, bottom = axes
-    winner = first_maximum(reference)
-    top.vlines(range(len(order)), min(0.0, *reference), [reference[i] for i in order], color=FAINT, linewidth=6)
-    top.plot(range(len(order)), [reference[i] for i in order], "o", color=INK, markersize=6, fillstyle="none")
-    changed = 0.0
-    names = list(engines)
-    for column, i in enumerate(order):
-        step = bf16_spacing(reference[i])
-        shift = {name: (engines[name][i] - reference[i]) / step for name in names}
-        changed = max([changed, *map(abs, shift.values())])
-        _ladder(bottom, column, step)
-        bottom.plot(column, 0, "o", color=INK, markersize=9, fillstyle="none", zorder=4,
-                    label="reference" if column == 0 else None)  # fmt: skip
-        for k, name in enumerate(names):
-            colour, marker = ENGINE_STYLE.get(name, (QUIET, "o"))
-            x = column + 0.18 * (k - (len(names) - 1) / 2)
-            y = max(-LADDER_RUNGS - 0.5, min(LADDER_RUNGS + 0.5, shift[name]))
-            bottom.plot(x, y, marker, color=colour, markersize=5, zorder=5, label=name if column == 0 else None)
-            top.plot(x, engines[name][i], marker, color=colour, markersize=3.5)
-            if abs(shift[name]) > LADDER_RUNGS:
-                bottom.annotate(f"{shift[name]:+g}", (x, y), xytext=(4, -3), textcoords="offset points", fontsize=7)
-    labels = [f"{candidates[i]}\n(winner)" if i == winner else candidates[i] for i in order]
-    for axis in axes:
-        axis.set_xlim(-0.6, len(order) - 0.4)
-    top.set_xticks([])
-    bottom.set_xticks(range(len(order)), labels, rotation=25 if max(len(candidates[i]) for i in order) > 9 else 0)
-    top.set_ylabel("label logit")
-    bottom.set_ylim(-LADDER_RUNGS - 1.2, LADDER_RUNGS + 1)
-    bottom.set_ylabel("BF16 steps from the reference")
-    _legend(figure, bottom, len(names) + 1)
-    what = "every engine stands on the reference's rung" if changed == 0 else f"largest change {changed:g} steps"
-    return titled(figure, f"{title}: {what}")
-
-
 def latency(frame: pd.DataFrame, reference: str = "reference", value: str = "wall_ms") -> Figure:
     """Latency of every measured request by engine and modality: each request, quartiles, median.
 
@@ -330,22 +279,10 @@ def _dots(axis: Any, points: Sequence[tuple[float, float]], engine: str, engines
               markersize=4, alpha=0.9, label=engine, clip_on=False)  # fmt: skip
 
 
-def _ladder(axis: Any, column: int, step: float) -> None:
-    for side in (-0.34, 0.34):
-        axis.plot([column + side] * 2, [-LADDER_RUNGS - 0.4, LADDER_RUNGS + 0.4], color="#C8C8C8", linewidth=1)
-    for rung in range(-LADDER_RUNGS, LADDER_RUNGS + 1):
-        axis.plot([column - 0.34, column + 0.34], [rung, rung], color="#C8C8C8", linewidth=1.6 if rung == 0 else 0.8)
-    axis.annotate(f"step {_fraction(step)}", (column, -LADDER_RUNGS - 0.95), ha="center", fontsize=7, color=QUIET)
-
-
 def _log_steps(axis: Any, largest: float) -> None:
     axis.set_xscale("log", base=2)
     axis.set_xlim(0.7, 2.2 * largest)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-
-
-def _fraction(step: float) -> str:
-    return f"1/{round(1 / step)}" if 2**-20 <= step < 1 else f"{step:g}" if step >= 1 else f"2^{int(math.log2(step))}"
 
 
 def _engines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

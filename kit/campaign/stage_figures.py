@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kit.campaign.figures import ENGINE_STYLE, FAINT, GATE_COLOUR, INK, QUIET, canvas, logit_ladder, titled
+from kit.campaign.figures import ENGINE_STYLE, FAINT, GATE_COLOUR, INK, QUIET, canvas, titled
 from kit.campaign.integrity import OPERATOR_MISSES
+from kit.campaign.ladder import Ladder, one_question
 from kit.contract.prompt import LABELS
 
 if TYPE_CHECKING:
@@ -105,6 +106,6 @@ def most_sensitive(probabilities: pd.DataFrame, drift: Mapping[str, Any], refere
     mine = probabilities.query("request == @row['request'] and question == @row['question']")
     by_engine = {name: group.set_index("candidate")["logit"] for name, group in mine.groupby("engine", sort=False)}
     base = by_engine.pop(reference)
-    others = {str(n): [float(v) for v in s.reindex(base.index)] for n, s in by_engine.items() if s.notna().all()}
+    others = {str(n): tuple(map(float, s.reindex(base.index))) for n, s in by_engine.items() if s.notna().all()}
     heading = f"{row['request']} / {row['question']}"
-    return logit_ladder(heading, [str(c) for c in base.index], [float(v) for v in base], others)
+    return one_question(Ladder(heading, row["type"], tuple(map(str, base.index)), tuple(map(float, base)), others))

@@ -58,17 +58,6 @@ def test_detectable_shift_names_the_sharpest_and_the_bluntest_question(equal: Pa
     assert f"from {min(steps)} to {max(steps)} BF16 steps" in title(figures.detectable_shift(drift))
 
 
-def test_a_ladder_shows_the_rungs_engines_stand_on() -> None:
-    reference, same, far = [6.0, 2.0, 0.25], [6.0, 2.0, 0.25], [6.0, 2.015625, 0.75]
-    assert "reference's rung" in title(figures.logit_ladder("a / b", ["x", "y", "z"], reference, {"graph": same}))
-    assert "largest change 256 steps" in title(
-        figures.logit_ladder("a / b", ["x", "y", "z"], reference, {"graph": same, "native": far})
-    )
-    many = [i / 8 for i in range(32)]
-    labels = [f"candidate {i}" for i in range(32)]
-    assert len(figures.logit_ladder("many", labels, many, {"native": many}).axes[1].get_xticks()) == 10
-
-
 def test_latency_has_a_strip_for_each_engine_and_modality(equal: Path) -> None:
     figure = figures.latency(exchanges_frame(read_run(equal)))
     assert title(figure).startswith("Latency per engine")
