@@ -111,7 +111,8 @@ def _lengths_kept(ops: Ops, dose: None) -> Changed:
     def delta_rule(q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor) -> Tensor:
         q_length, k_length = (x.float().norm(dim=-1, keepdim=True).clamp(min=1e-6) for x in (q, k))
         out = ops.delta_rule(q, k, v.float() / k_length, g, beta.float() * k_length.squeeze(-1).square())
-        return (out * q_length).to(q.dtype)
+        scaled: Tensor = out * q_length
+        return scaled.to(q.dtype)
 
     return {"delta_rule": delta_rule}
 

@@ -25,8 +25,10 @@ MUST = ("bits", "truth")  # tiers that have to see every fault
 RULES = {
     "bits": "status, token counts, hidden rows, label logits and answers equal the reference's, bit for bit",
     "steps": f"label logits, and those that probabilities imply, within {APART:g} times the reference's largest distance from the oracle",
-    "oracle": f"rows: upper 95% bound of the mean error ratio at most {BOUND}; ops: no further from FP64 than the plain form, "
-    f"score at most {Z_BOUND:g}, no row more than {APART:g} times as far; answers: the FP64 softmax of their logits; inputs: the contract's",
+    "rows": f"upper 95% bound of the mean error ratio against the oracle at most {BOUND}, text and images apart",
+    "ops": f"each op, on its own inputs, no further from FP64 than the plain form: score at most {Z_BOUND:g}, no row {APART:g} times as far",
+    "answers": "probabilities are the FP64 softmax of their logits at the declared temperature",
+    "inputs": "tokens, positions and pixels are the contract's",
     "gates": "probability, confidence and noul 0.02, expected value 0.1, winner from a margin of 0.05, tokens, status, shape",
     "lattice": "logit differences that probabilities imply lie on one grid at the declared temperature",
     "repeats": "the same request, the same response but for latency_ms",

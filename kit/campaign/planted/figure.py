@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from kit.campaign.figures import FAINT, INK, QUIET, STYLE, TYPE_COLOUR
 from kit.campaign.planted.document import named
 from kit.campaign.planted.table import HEADS
+from kit.campaign.planted.tiers import ORACLE
 
 SMALL, LARGE = 14.0, 150.0  # areas of a mark, in points squared
 GROUPS = {"bits": ("bitwise",), "steps and oracle": ("steps", "oracle"), "HTTP alone": ("gates", "lattice", "repeats")}
@@ -30,12 +31,12 @@ def fault_table(document: Mapping[str, Any]) -> Figure:
     rows = [(named(fault["name"], row["dose"]), row) for fault in document["faults"] for row in fault["doses"]]
     columns = [name for group in GROUPS.values() for name in group]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.2, 1.6 + 0.19 * len(rows)))
+        figure = Figure(figsize=(8.2, 1.9 + 0.19 * len(rows)))
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for group, names in GROUPS.items():
             for name in names:
-                _marks(axes, columns.index(name), [row["columns"][name] for _, row in rows], COLOURS[group])
+                _marks(axes, columns.index(name), [_cell(row, name) for _, row in rows], COLOURS[group])
         axes.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=7)
         axes.set_xticks(range(len(columns)), [HEADS[name] for name in columns])
         axes.set_xlim(-0.6, len(columns) - 0.4)
@@ -46,11 +47,19 @@ def fault_table(document: Mapping[str, Any]) -> Figure:
         for group, names in GROUPS.items():
             middle = sum(columns.index(name) for name in names) / len(names)
             axes.text(middle, -2.6, group, color=COLOURS[group], ha="center", weight="bold")
-        axes.set_title(_title(document), loc="left", color=INK, fontsize=10, pad=40)
+        axes.set_title(_title(document), loc="left", color=INK, fontsize=10, pad=52)
         for side in axes.spines.values():
             side.set_visible(False)
-        figure.tight_layout()
     return figure
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A gate's counts; the oracle has one: whether any of its comparisons saw the fault."""
+    if name != "oracle":
+        cell: Mapping[str, Any] = row["columns"][name]
+        return cell
+    parts = [row["columns"][part] for part in ORACLE]
+    return {"count": int(any(part["count"] for part in parts)), "of": int(any(part["of"] for part in parts))}
 
 
 def _marks(axes: Any, place: int, cells: list[Mapping[str, Any]], colour: str) -> None:

@@ -1,6 +1,7 @@
 """The trials as tables for people: a fault and dose a line, a gate a column.
 
-A cell says how many questions (of how many) a gate saw the fault on; a dot is none. Does not cover: the figure.
+A cell says how many questions (of how many) a gate saw the fault on, that of the oracle which of its comparisons saw
+it; a dot is none. Does not cover: the figure.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from kit.campaign.planted.document import named
+from kit.campaign.planted.tiers import ORACLE
 
 WIDTH = 150  # where no terminal says how wide it is
 HEADS = {
-    "bitwise": "bitwise", "gates": "seed gates", "steps": "steps", "oracle": "oracle", "lattice": "lattice", "repeats": "repeats",
+    "bitwise": "bitwise", "steps": "steps", "oracle": "oracle", "gates": "seed gates", "lattice": "lattice", "repeats": "repeats",
 }  # fmt: skip
 
 
@@ -64,9 +66,21 @@ def controls_table(document: Mapping[str, Any]) -> Table:
 
 def _cells(row: Mapping[str, Any]) -> Iterator[Text]:
     for name in HEADS:
-        column = row["columns"][name]
-        seen = column["count"] > 0
-        yield Text(f"{column['count']}/{column['of']}" if seen else "·" if column["of"] else "", style="bold" if seen else "dim")
+        found = _oracle(row) if name == "oracle" else _counted(row["columns"][name])
+        yield Text(found, style="dim" if found in ("·", "") else "bold")
+
+
+def _counted(column: Mapping[str, Any]) -> str:
+    if column["count"]:
+        return f"{column['count']}/{column['of']}"
+    return "·" if column["of"] else ""
+
+
+def _oracle(row: Mapping[str, Any]) -> str:
+    """By which of its four comparisons the oracle saw it."""
+    parts = {name: row["columns"][name] for name in ORACLE}
+    seen = [name for name, column in parts.items() if column["count"]]
+    return " ".join(seen) or ("·" if any(column["of"] for column in parts.values()) else "")
 
 
 def _over_http(row: Mapping[str, Any]) -> Text:

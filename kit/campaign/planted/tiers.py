@@ -4,7 +4,8 @@
 2. steps: label logits, and those the probabilities imply, at most `Yardstick.steps` from the reference's; an answer
    where a refusal belongs, and the reverse, is infinitely many steps away. rows: the bound of class `faithful` on
    the ratio of errors against the oracle, text and images apart. answers: each is the FP64 softmax of its own
-   logits. Ops one by one are judged in `kit.campaign.planted.local`.
+   logits. ops: one by one, see `kit.campaign.planted.local`. inputs: tokens, positions and pixels as the contract
+   gives them, since the oracle takes them as given (`kit.campaign.planted.trials`).
 3. gates: the bounds on probability, confidence, noul and expected value, the winner, token totals, status and
    shape. lattice. repeats: the same request, the same reply but for its latency. All three read the response JSON
    and nothing else, against the reference's response.
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from kit.engine.base import QuestionResult
 
 CONTENTS = 8  # fewer give a bootstrap nothing to resample
-COLUMNS = ("bitwise", "gates", "steps", "oracle", "lattice", "repeats")
-TIERS = {"bits": ("bitwise",), "truth": ("steps", "oracle"), "http": ("gates", "lattice", "repeats")}
+ORACLE = ("rows", "ops", "answers", "inputs")  # what is compared with the oracle
+TIERS = {"bits": ("bitwise",), "truth": ("steps", *ORACLE), "http": ("gates", "lattice", "repeats")}
+COLUMNS = tuple(column for columns in TIERS.values() for column in columns)
 
 
 @dataclass
@@ -89,11 +91,11 @@ def judge(yardstick: Yardstick, asks: Sequence[Ask], got: Sequence[Served]) -> F
         pair = Pair(ask, yardstick[ask.expected], served, yardstick)
         pair.bits(findings["bitwise"])
         pair.steps(findings["steps"])
-        pair.answers(findings["oracle"])
+        pair.answers(findings["answers"])
         pair.gates(findings["gates"])
         pair.lattice(findings["lattice"])
         ratios += pair.ratios()
-    _rows(findings["oracle"], ratios)
+    _rows(findings["rows"], ratios)
     _repeats(findings["repeats"], asks, got)
     return findings
 
@@ -248,7 +250,7 @@ def _rows(column: Column, ratios: Sequence[tuple[str, str, float]]) -> None:
             continue
         finite = all(math.isfinite(value) for _, value in own)
         upper = noninferiority([v for _, v in own], [c for c, _ in own]).upper if finite else math.inf
-        column.add(not upper <= BOUND, f"rows, {modality}", upper if finite else None)
+        column.add(not upper <= BOUND, modality, upper if finite else None)
 
 
 def _repeats(column: Column, asks: Sequence[Ask], got: Sequence[Served]) -> None:

@@ -6,6 +6,7 @@ dose, and of a control. Does not cover: the table (`kit.campaign.planted.documen
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,7 +80,8 @@ class Bench:
         started = time.perf_counter()
         with closing(fault.plant(self.site, dose)) as subject:
             findings = self._judged(subject, asks)
-            op = self._worst_op(subject, fault.shows) if fault.place in WALKED else None
+            walked = (*fault.shows, *self.stock.everything())
+            op = self._worst_op(subject, walked) if fault.place in WALKED else None
             add_op(findings, op)
             place = next((i for i, ask in enumerate(asks) if _is_first(findings, ask)), None) if locate else None
             stage = first_stage(self.faultless, subject, asks, place) if place is not None else ""
@@ -100,7 +102,7 @@ class Bench:
             raise ValueError(f"control {control.name}: no request of this protocol can be changed in this way")
         with closing(control.subject(self.site)) as subject:
             findings = judge(self.yardstick, asks, control.serve(subject, asks))
-            op = self._worst_op(subject, ()) if control.rounding else None
+            op = self._worst_op(subject, self.stock.answered()) if control.rounding else None
             add_op(findings, op)
         return Trial(findings, op, "", time.perf_counter() - started)
 
@@ -110,12 +112,12 @@ class Bench:
             add_inputs(findings, self.yardstick, subject, asks)
         return findings
 
-    def _worst_op(self, subject: Subject, first: Sequence[str]) -> OpError | None:
-        """Walk after walk, `first` and then the rest of the protocol, until an op is seen or there are no more."""
+    def _worst_op(self, subject: Subject, requests: Iterable[str]) -> OpError | None:
+        """Walk after walk, until an op is seen or there are no more."""
         if not subject.watched or subject.engine is None:
             return None
         walks, worst = [], None
-        for name in dict.fromkeys((*first, *self.stock.everything())):
+        for name in dict.fromkeys(requests):
             walks.append(self._walk(self.stock[name]).compare(subject.engine))  # type: ignore[arg-type]
             worst = worst_op(walks)
             if worst is None or worst.seen:
@@ -133,9 +135,9 @@ class Bench:
 
 
 def add_op(findings: Findings, op: OpError | None) -> None:
-    """An op that is worse than the plain form belongs to the oracle's column."""
+    """The worst op, where ops were compared."""
     if op is not None:
-        findings["oracle"].add(op.seen, f"op {op.op}, call {op.place + 1}")
+        findings["ops"].add(op.seen, f"{op.op}, call {op.place + 1}", op.score if math.isfinite(op.score) else None)
 
 
 def add_inputs(findings: Findings, yardstick: Yardstick, subject: Subject, asks: Sequence[Ask]) -> None:
@@ -143,7 +145,7 @@ def add_inputs(findings: Findings, yardstick: Yardstick, subject: Subject, asks:
     for ask in dict.fromkeys(asks):
         right = yardstick[ask.expected].prepared
         if right is not None and not ask.questions:
-            findings["oracle"].add(not _same_inputs(subject, ask.body, right), f"inputs, {ask.name}")
+            findings["inputs"].add(not _same_inputs(subject, ask.body, right), ask.name)
 
 
 def _same_inputs(subject: Subject, body: bytes, right: Prepared) -> bool:

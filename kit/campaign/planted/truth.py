@@ -130,7 +130,7 @@ def vision_rotary(qkv: Tensor, cos: Tensor, sin: Tensor) -> Outcome:
 
 
 def packed_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, lengths: tuple[int, ...]) -> Outcome:
-    parts = zip(*(torch.split(x.double().transpose(0, 1), lengths) for x in (q, k, v)), strict=True)  # type: ignore[no-untyped-call]
+    parts = zip(*(torch.split(x.double().transpose(0, 1), list(lengths)) for x in (q, k, v)), strict=True)  # type: ignore[no-untyped-call]
     return (torch.cat([_attended(torch.einsum("thd,shd->hts", a, b) * scale, c) for a, b, c in parts]),)
 
 
