@@ -123,6 +123,14 @@ def forge_figures(t: Tamper) -> None:
         return  # lines nobody can read: the forger leaves the rest as it was
 
 
+def test_the_stage_says_what_was_found(tamper: Tamper) -> None:
+    tamper.json("stages/08_generated.json", lambda d: d["result"]["facts"].update({"changed winners": 1}))
+    tamper.reseal()
+    assert problems(tamper.path) == [
+        "generated: stages/08_generated.json result.facts changed winners: is 1, recomputed 0"
+    ]
+
+
 def test_a_difference_that_is_admitted_fails_the_exact_claim(tamper: Tamper) -> None:
     made_up.write(tamper.path, 60, change=lambda number, logits: logits[::-1] if number == 7 else logits)
     write_json(tamper.path / "verdict.json", compute_verdict(tamper.path))

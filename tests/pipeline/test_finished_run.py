@@ -186,7 +186,10 @@ class TestNotebooks:
     @pytest.mark.parametrize("path", sorted((PROJECT_ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
     def test_every_notebook_can_be_run_by_name_alone(self, path):
         profile = "params/cpu-tiny-remote.toml" if path.stem == "04_remote" else "params/cpu-tiny.toml"
-        own = {"09_performance": {"budget_s": 150.0, "blocks": 6}}.get(path.stem, {})
+        own = {
+            "08_generated": {"budget_s": 0.0},
+            "09_performance": {"budget_s": 150.0, "blocks": 6},
+        }.get(path.stem, {})
         assert declared_parameters(path) == {"profile": profile, "run_dir": "", "rerun": False, **own}
 
     @pytest.mark.parametrize(

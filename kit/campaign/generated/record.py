@@ -15,6 +15,7 @@ from kit.campaign.generated.lines import Line
 from kit.campaign.reading import declared_temperatures, read_run
 
 if TYPE_CHECKING:
+    from kit.campaign.gates import Gate
     from kit.campaign.stage import Stage
 
 
@@ -31,14 +32,17 @@ def answers(stage: Stage) -> tuple[list[Line], dict[str, float]]:
     return lines.read(stage.path / lines.FILE), declared_temperatures(stage.path)
 
 
-def outcome(stage: Stage, document: Mapping[str, Any], found: Sequence[Line]) -> tuple[dict[str, object], bool]:
+def outcome(stage: Stage, document: Mapping[str, Any]) -> tuple[dict[str, object], bool]:
     """Facts for the verdict cell, and whether every gate of this stage passed."""
-    gates = list(generated_gates(read_run(stage.path)))
-    every = document["all"]
-    oracle = document["oracle"]
+    return facts_of(document, list(generated_gates(read_run(stage.path))))
+
+
+def facts_of(document: Mapping[str, Any], gates: Sequence[Gate]) -> tuple[dict[str, object], bool]:
+    """`outcome` of generated.json and the gates."""
+    every, oracle = document["all"], document["oracle"]
     facts: dict[str, object] = {
         "questions declared": document["declared"],
-        "questions answered by both sides": len(found),
+        "questions answered by both sides": document["reached"],
         "contents": every["contents"],
         "hidden rows that differ": every["hidden_different"],
         "logit rows that differ": every["logits_different"],

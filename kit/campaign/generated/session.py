@@ -34,6 +34,10 @@ WALKED = 2  # requests of each modality that are walked layer by layer
 TOGETHER = {"cpu": 120, "cuda": 600}
 
 
+class NothingReachedError(RuntimeError):
+    """The budget ended before a single question was answered."""
+
+
 @dataclass(frozen=True)
 class Answered:
     """One question by both sides."""
@@ -49,7 +53,7 @@ def measure(
     """generated.json of a run folder, its lines and layers.json written beside it.
 
     budget_s: for answering, loading included; 0: no limit. The process settings of the profile must be in force
-    (`kit.runtime.configure`). Raises what loading and tracing raise.
+    (`kit.runtime.configure`). Raises NothingReachedError, and what loading and tracing raise.
     """
     from kit.campaign.generated.sides import Sides
     from kit.engine.oracle import load_oracle
@@ -61,6 +65,10 @@ def measure(
     try:
         cases = generate_mixed(wanted.questions, seed=wanted.seed)
         answered = list(_answers(sides, cases, lambda: not 0 < budget_s <= watch.passed()))
+        if not answered:
+            raise NothingReachedError(
+                f"budget_s of {budget_s:g} s was spent before the first question: loading took {watch.passed():.1f} s"
+            )
         facts = sides.facts()
         watch.note("answering")
         write_json(folder / LAYERS, _layers(sides, candidate, oracle, answered))

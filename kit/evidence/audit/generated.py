@@ -185,7 +185,14 @@ def judge_requests(bundle: Bundle) -> None:
 
 
 def generated_summary(bundle: Bundle) -> Json:
-    """What generated.json must say of the lines."""
+    """What generated.json must say of the lines; computed once."""
+    if "generated summary" not in bundle.memory:
+        bundle.memory["generated summary"] = summary_of_asked(bundle)
+    document: Json = bundle.memory["generated summary"]
+    return document
+
+
+def summary_of_asked(bundle: Bundle) -> Json:
     found = asked(bundle)
     document: Json = {
         "format": "kit-generated/1",
@@ -361,11 +368,34 @@ def judge_how(bundle: Bundle, told: Json) -> None:
         bundle.fail("%s how" % GENERATED, "has counts %s" % short(counts))
     elif how["replays"] + how["shapes"] + how["shapes_refused"] > questions or (how["replays"] > 0 and not how["shapes"]):
         bundle.fail("%s how" % GENERATED, "has counts %s of %d questions" % (short(counts), questions))
-    stage = bundle.json("stages/%s.json" % GENERATED_STAGE)
+    stage, where = bundle.json("stages/%s.json" % GENERATED_STAGE), "stages/%s.json" % GENERATED_STAGE
     bundle.expect("%s budget_s" % GENERATED, told["budget_s"], stage["parameters"]["budget_s"])
+    failed = [key[0] for key, _, _, passed in generated_gates(bundle) if not passed]
+    bundle.expect("%s result" % where, sorted(stage["result"]), ["facts", "passed"])
+    bundle.expect("%s result.passed" % where, stage["result"]["passed"], not failed)
+    compare_figures(bundle, "%s result.facts" % where, stage["result"]["facts"], stage_facts(bundle, failed))
     spent = told["seconds"]
     if sorted(spent) != ["answering", "layers", "oracle"] or not all(is_number(x) and x >= 0 for x in spent.values()):
         bundle.fail("%s seconds" % GENERATED, "are %s" % short(spent))
+
+
+def stage_facts(bundle: Bundle, failed: Sequence[str]) -> Json:
+    """What the stage's verdict cell says."""
+    document = generated_summary(bundle)
+    every, oracle = document["all"], document["oracle"]
+    return {
+        "questions declared": document["declared"],
+        "questions answered by both sides": document["reached"],
+        "contents": every["contents"],
+        "hidden rows that differ": every["hidden_different"],
+        "logit rows that differ": every["logits_different"],
+        "changed winners": every["flips"],
+        "flip rate is under (95%)": every["flip_rate_upper"],
+        "largest KL divergence": every["kl"]["max"],
+        "questions put to the oracle": oracle["questions"] if oracle else 0,
+        "error ratio is under (95%)": oracle["hidden"]["ratio"]["upper"] if oracle else "none",
+        "gates that failed": ", ".join(failed) or "none",
+    }
 
 
 # ---------------------------------------------------------------- gates

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kit.campaign.generated import lines, summary
+from kit.campaign.generated import lines, record, summary
+from kit.campaign.generated.gates import generated_gates
 from kit.campaign.generated.lines import Truth
 from kit.campaign.layer_bounds import bits, uniform
 from kit.campaign.layer_drift import StageDrift, layers_document, pair_entry, prompt_entry
 from kit.campaign.prompts import generate_mixed
+from kit.campaign.reading import read_run
 from kit.engine.base import Event, QuestionResult
 from kit.evidence.records import write_json
 from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE
@@ -74,6 +76,12 @@ def layers(folder: Path) -> dict[str, Any]:
         ]  # fmt: skip
         pairs.append(pair_entry(engine, against, bound, prompts))
     return layers_document(pairs, "0" * 64)
+
+
+def stage_result(folder: Path) -> dict[str, Any]:
+    """What stage 08_generated leaves as its result."""
+    facts, passed = record.facts_of(json.loads((folder / "generated.json").read_text()), list(generated_gates(read_run(folder))))
+    return {"facts": facts, "passed": passed}
 
 
 def raw(folder: Path) -> list[dict[str, Any]]:
