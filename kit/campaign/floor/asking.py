@@ -45,13 +45,13 @@ class Answer:
     row: bytes
 
 
-def questions(profile: Profile, prompts: int) -> list[Question]:
-    """`prompts` generated questions of the profile's seed, then every question of its protocol."""
+def questions(profile: Profile, prompts: int, *, protocol: bool = True) -> list[Question]:
+    """`prompts` generated questions of the profile's seed, then every question of its protocol, unless left out."""
     found = [
         Question(case.id, case.questions[0].id, 0, case.modality, "generated", content_of(case), case.body)
         for case in generate_mixed(prompts, seed=profile.generated.seed)
     ]
-    for case in protocol_of(profile).cases:
+    for case in protocol_of(profile).cases if protocol else ():
         for index, question in enumerate(case.questions):
             found.append(Question(case.id, question.id, index, case.modality, "protocol", case.id, case.body))
     return found

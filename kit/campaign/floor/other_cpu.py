@@ -1,8 +1,8 @@
 """The reference and the oracle with other CPU instructions: a process of its own, as they are chosen before torch loads.
 
-    python -m kit.campaign.floor.other_cpu PROFILE PROMPTS PROOF FILE
+    python -m kit.campaign.floor.other_cpu FILE '{"profile": PATH, "prompts": N, "protocol": BOOL, "proof": N}'
 
-writes what ATen chose, the answer of every question of the floor, and the oracle's rows of the first PROOF of them.
+writes what ATen chose, the answer of every question of the floor, and the oracle's rows of the first `proof` of them.
 Covers: starting that process with the most different instructions this machine has, and reading what it left.
 Does not cover: comparing (`proof`, `document`).
 """
@@ -30,6 +30,8 @@ from kit.serve.recorder import float32_hex
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from kit.profile import Profile
+
 OTHER_CPU = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
 
@@ -46,13 +48,14 @@ class OtherCpu:
     truths: list[Tensor]
 
 
-def answers_of(profile_path: str, prompts: int, proof: int) -> OtherCpu:
-    """Run the other process. Raises OtherCpuError with the end of what it said."""
+def answers_of(profile_path: str, prompts: int, proof: int, *, protocol: bool = True) -> OtherCpu:
+    """Run the other process; arguments as `asking.questions` takes them. Raises OtherCpuError with the end of what it said."""
     import torch
 
     with tempfile.TemporaryDirectory(prefix="kit-floor-") as folder:
         file = Path(folder) / "answers.json"
-        command = [sys.executable, "-m", "kit.campaign.floor.other_cpu", profile_path, str(prompts), str(proof), str(file)]
+        asked = {"profile": profile_path, "prompts": prompts, "protocol": protocol, "proof": proof}
+        command = [sys.executable, "-m", "kit.campaign.floor.other_cpu", str(file), json.dumps(asked)]
         environment = os.environ | runtime.environment(load_profile(profile_path)) | OTHER_CPU
         done = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode or not file.exists():
@@ -73,16 +76,15 @@ def capability() -> str:
     return str(torch.backends.cpu.get_cpu_capability())
 
 
-def main(profile_path: str, prompts: int, proof: int, file: Path) -> None:
+def write(file: Path, profile: Profile, prompts: int, proof: int, *, protocol: bool) -> None:
     """What this module does as a program."""
-    profile = load_profile(profile_path)
     runtime.configure(profile)
     from kit.campaign.floor.proof import oracle_rows
     from kit.campaign.generated.official import Official
     from kit.engine import reference
     from kit.engine.oracle import load_oracle
 
-    asked = asking.questions(profile, prompts)
+    asked = asking.questions(profile, prompts, protocol=protocol)
     official = Official(reference.load(profile))
     answers = list(asking.alone(official, asked))
     official.close()
@@ -97,4 +99,5 @@ def main(profile_path: str, prompts: int, proof: int, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+    given = json.loads(sys.argv[2])
+    write(Path(sys.argv[1]), load_profile(given.pop("profile")), **given)

@@ -37,11 +37,18 @@ class FloorError(RuntimeError):
     """The floor cannot be measured with what was asked for."""
 
 
-def run(profile_path: str, prompts: int = DEFAULT_PROMPTS, *, out: Path | None = None, run_id: str = "") -> dict[str, Any]:
+def run(
+    profile_path: str,
+    prompts: int = DEFAULT_PROMPTS,
+    *,
+    out: Path | None = None,
+    run_id: str = "",
+    protocol: bool = True,
+) -> dict[str, Any]:
     """floor.json of a profile, also written to `out` and into the run `run_id`, which must not be sealed yet.
 
-    prompts: generated questions, two thirds text, beside the protocol's own. Raises FloorError, RunError for a sealed
-    run, NoDeviceError without the profile's device.
+    prompts: generated questions, two thirds text. protocol: ask the protocol's own beside them, as a run's floor must.
+    Raises FloorError, RunError for a sealed run, NoDeviceError without the profile's device.
     """
     profile = load_profile(profile_path)
     if prompts < FEWEST:
@@ -51,7 +58,7 @@ def run(profile_path: str, prompts: int = DEFAULT_PROMPTS, *, out: Path | None =
     runtime.configure(profile)
     runtime.require_device(profile)
     with draws.run_file(profile_path, run_id, FILE) as kept:
-        floor = _Floor(profile_path, prompts)
+        floor = _Floor(profile_path, prompts, protocol)
         result = floor.measure()
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -68,10 +75,10 @@ def exit_code(result: Mapping[str, Any]) -> int:
 class _Floor:
     """One measurement: the questions, the answers alone, and what each form made of them."""
 
-    def __init__(self, profile_path: str, prompts: int) -> None:
-        self.path, self.prompts = profile_path, prompts
+    def __init__(self, profile_path: str, prompts: int, protocol: bool) -> None:
+        self.path, self.prompts, self.protocol = profile_path, prompts, protocol
         self.profile = load_profile(profile_path)
-        self.asked = asking.questions(self.profile, prompts)
+        self.asked = asking.questions(self.profile, prompts, protocol=protocol)
         self.proved_on = self.asked[: min(PROMPTS, prompts)]
         self.alone: list[Answer] = []
         self.truths: list[Tensor] = []  # the oracle's rows of `proved_on`, alone
@@ -134,7 +141,7 @@ class _Floor:
 
     def _instructions(self) -> None:
         with _said(f"{len(self.asked)} questions with other CPU instructions"):
-            there = other_cpu.answers_of(self.path, self.prompts, len(self.proved_on))
+            there = other_cpu.answers_of(self.path, self.prompts, len(self.proved_on), protocol=self.protocol)
         here = other_cpu.capability()
         self.details["instructions"] = f"ATen with {there.capability} instead of {here}, oneDNN with AVX2 at most"
         if self._proved("instructions", there.truths):
