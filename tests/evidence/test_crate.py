@@ -150,6 +150,18 @@ LIES: list[tuple[str, Callable[[Graph], object], str]] = [
     ("an earlier end", lambda g: g["#run"].update(endTime="2026-01-31T11:00:00"), "#run endTime: found"),
     ("an older date", lambda g: g["./"].update(datePublished="2020-01-01"), "datePublished: found"),
     ("a stage that was not", lambda g: g.update({"#x": {"@id": "#x", "@type": "CreateAction"}}), "actions that are described"),
+    ("an author", lambda g: g["./"].update(author={"@id": "#kit"}), './" keys: found ["author"]'),
+    ("a person", lambda g: g.update({"#ada": {"@id": "#ada", "@type": "Person", "name": "Ada"}}), "entities beyond those of a run"),
+    ("no licence entity", lambda g: g.pop(crate.LICENSE), "entities that are not described"),
+    ("another licence", lambda g: g["./"].update(license={"@id": "https://example.org"}), "./ license: found"),
+    ("another run", lambda g: g["./"].update(name="Evidence of run nine"), "./ name: found"),
+    ("another claim", lambda g: g["./"].update(description="Claim exact, all of it"), "./ description: is"),
+    ("more than the claim", lambda g: g["./"].update(description=g["./"]["description"] + " Certified."), "./ description: is"),
+    ("another specification", lambda g: g[METADATA].update(conformsTo={"@id": "https://example.org"}), "descriptor: found"),
+    ("another tool", lambda g: g["#run"].update(instrument={"@id": "#notebook-08_drift"}), "#run instrument: found"),
+    ("another version", lambda g: g["#kit"].update(version="9.9"), '#kit version: found "9.9"'),
+    ("an error of a success", lambda g: g["#run"].update(error="x"), "#run has an error: found true"),
+    ("a result that is not there", lambda g: g["#run"]["result"].append({"@id": "x"}), '"#run" result: found ["x"]'),
     ("a stage not mentioned", lambda g: g["./"]["mentions"].pop(), "actions that are mentioned"),
 ]  # fmt: skip
 

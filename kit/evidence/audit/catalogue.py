@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 from urllib.parse import unquote
 
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import CRATE, SENTINEL, UNLISTED, Json
-from kit.evidence.audit.values import sha256
+from kit.evidence.audit.values import sha256, short
 
-RUN_ACTION = "#run"
+RUN_ACTION, KIT = "#run", "#kit"
+SPECIFICATION, PROCESS_RUN = "https://w3id.org/ro/crate/1.3", "https://w3id.org/ro/wfrun/process/0.6"
+LICENSE = "https://spdx.org/licenses/Apache-2.0"
+# What entities may say. None of it names a person: a bundle has names taken out.
+CRATE_KEYS = {
+    "@id", "@type", "about", "actionStatus", "conformsTo", "contentSize", "datePublished", "description", "encodingFormat", "endTime",
+    "error", "hasPart", "instrument", "isPartOf", "license", "mentions", "name", "object", "result", "sha256", "startTime",
+    "url", "version",
+}  # fmt: skip
+UNREAD_TEXTS = "descriptions of files in %s (for people; nothing is derived from them)" % CRATE
 
 
 def check_crate(bundle: Bundle) -> None:
@@ -34,6 +43,8 @@ def check_crate(bundle: Bundle) -> None:
             if "%s  %s" % (sha256(bundle.read(name)), name) in sums:  # else check_sums has said so
                 compare_file(bundle, name, entities.get(identities[name], {}))
         compare_actions(bundle, entities)
+        compare_frame(bundle, entities, set(identities.values()))
+        bundle.leave(UNREAD_TEXTS)
 
 
 def references(value: Any) -> List[Json]:
@@ -73,9 +84,42 @@ def compare_actions(bundle: Bundle, entities: Dict[str, Json]) -> None:
         bundle.expect("%s actions that are %s" % (CRATE, what), sorted(names), sorted(expected))
     for name, (finished, start, end) in expected.items():
         action = entities.get(name, {})
-        for key, value in (("actionStatus", ending(finished)), ("startTime", start), ("endTime", end)):
+        tool = {"@id": KIT if name == RUN_ACTION else name.replace("#stage-", "#notebook-", 1)}
+        facts = {"actionStatus": ending(finished), "startTime": start, "endTime": end, "instrument": tool}
+        for key, value in facts.items():
             bundle.expect("%s %s %s" % (CRATE, name, key), action.get(key), value)
+        bundle.expect("%s %s has an error" % (CRATE, name), "error" in action, not finished)
     bundle.expect("%s datePublished" % CRATE, entities["./"]["datePublished"], max(ends) if ends else started)
+
+
+def compare_frame(bundle: Bundle, entities: Dict[str, Json], files: Set[str]) -> None:
+    """What is not a file or an action: the descriptor, the root, what they refer to, and nothing else."""
+    run, verdict, root = bundle.json("run.json"), bundle.json("verdict.json"), entities["./"]
+    actions = {name for name, entity in entities.items() if entity["@type"] == "CreateAction"}
+    tools = {KIT, *(name.replace("#stage-", "#notebook-", 1) for name in actions - {RUN_ACTION})}
+    endings = {str(entities[name].get("actionStatus", {}).get("@id")) for name in actions}
+    expected = {CRATE, "./", PROCESS_RUN, LICENSE, *files, *actions, *tools, *endings}
+    bundle.expect("%s entities beyond those of a run" % CRATE, sorted(set(entities) - expected), [])
+    bundle.expect("%s entities that are not described" % CRATE, sorted(expected - set(entities)), [])
+    bundle.expect("%s @context" % CRATE, bundle.json(CRATE).get("@context"), SPECIFICATION + "/context")
+    descriptor = {name: value for name, value in entities[CRATE].items() if name not in ("description", "name")}
+    about = {"@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": SPECIFICATION}}
+    bundle.expect("%s descriptor" % CRATE, descriptor, about)
+    stated = {"@type": "Dataset", "license": {"@id": LICENSE}, "conformsTo": {"@id": PROCESS_RUN}}
+    for key, value in dict(stated, name="Evidence of run %s" % run["id"]).items():
+        bundle.expect("%s ./ %s" % (CRATE, key), root.get(key), value)
+    claim = "Claim %s of profile %s, verdict %s" % (verdict["claim"], run["profile"], verdict["verdict"])
+    missing = " Not covered: %s." % "; ".join(verdict["not_covered"]) if verdict["not_covered"] else ""
+    description = "%s. Scope: %s.%s" % (claim, verdict["scope"], missing)
+    if root.get("description") != description:
+        bundle.fail("%s ./ description" % CRATE, "is %s, expected %s" % (short(root.get("description")), short(description)))
+    for tool in sorted(tools & set(entities)):
+        bundle.expect("%s %s version" % (CRATE, tool), entities[tool].get("version"), run["kit_version"])
+    for name, entity in entities.items():
+        bundle.expect("%s %s keys" % (CRATE, short(name)), sorted(set(entity) - CRATE_KEYS), [])
+        for key in ("object", "result", "instrument", "isPartOf", "url"):
+            told = [part["@id"] for part in references(entity.get(key, []))]
+            bundle.expect("%s %s %s" % (CRATE, short(name), key), sorted(set(told) - set(entities)), [])
 
 
 def moment(text: Any) -> Any:
