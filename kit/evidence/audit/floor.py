@@ -6,7 +6,8 @@ import random
 from typing import Any, Dict, List, Sequence, Tuple
 
 from kit.evidence.audit.drift import steps
-from kit.evidence.audit.generated import GENERATOR, asked, first_of, leaves
+from kit.evidence.audit.generated_figures import GENERATOR, leaves
+from kit.evidence.audit.generated_lines import asked, first_of
 from kit.evidence.audit.numbers import floats, quantile, softmax
 from kit.evidence.audit.reading import Bundle, compare_figures
 from kit.evidence.audit.rules import FLOOR, Json

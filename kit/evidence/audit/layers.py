@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any, Dict, List, Tuple
 
-from kit.evidence.audit.generated import asked, generated_candidate
+from kit.evidence.audit.generated_lines import asked, generated_candidate
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import LAYERS, Json
 from kit.evidence.audit.values import is_number, same, short
