@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kit.engine.prepare import Preparer
     from kit.profile import Limits
 
-LONGEST = 768  # tokens: protocol requests with a longer question cost as much as all others and show nothing more
+LONGEST = 512  # tokens: protocol requests with a longer question cost as much as all others and show nothing more
 FEW = (
     "triage-choice-3", "severity-score-3", "policy-structured-reversed", "console-512x256", "images-2", "waiting-room-jpeg",
     "signal-data-url",
 )  # fmt: skip
 GENERATED, SEED = 48, 20261130  # requests of a second look
-AGAIN = ("route-choice-2", "severity-score-3", "console-256x256", "images-2")  # asked again at the end
+AGAIN = ("route-choice-2", "severity-score-3", "console-512x256", "signal-data-url")  # asked again at the end
 
 
 class AskingError(ValueError):

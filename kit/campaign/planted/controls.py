@@ -320,7 +320,7 @@ REQUESTS = (
 )  # fmt: skip
 ENGINES = (
     Control("graph", "recorded and replayed", lambda stock: stock.campaign(), graph()),
-    Control("graph-cleared", "graph caches cleared behind every request", whole, _graphs_cleared),
+    Control("graph-cleared", "graph caches cleared behind every request", some(*SHORT, *SHORT), _graphs_cleared),
     Control("graph-tiny", "caches of one entry, so that everything is evicted", some(*SHORT, *SHORT), graph(**_caches(1))),
     Control("graph-off", "caches switched off", some(*SHORT), graph(**_caches(0))),
     Control("graph-fifo", "eviction in order of capture", some(*SHORT, *SHORT), graph(policy="fifo", **_caches(2))),

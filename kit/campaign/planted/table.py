@@ -94,6 +94,8 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     """What the tables come to."""
     summary = document["summary"]
     lines = []
+    if not summary["faults"] and not summary["controls"]:
+        return ["Nothing was planted"]
     for tier, words in (("bits", "Bits"), ("truth", "Steps and oracle"), ("http", "Probabilities over HTTP")):
         found = summary["tiers"][tier]
         lines.append(

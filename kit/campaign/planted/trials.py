@@ -7,7 +7,6 @@ dose, and of a control. Does not cover: the table (`kit.campaign.planted.documen
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from kit.campaign.draws import sources_digest
 from kit.campaign.planted.asking import Ask, Stock
 from kit.campaign.planted.local import OpError, Walk, worst_op
 from kit.campaign.planted.locating import first_stage
@@ -25,6 +25,7 @@ from kit.campaign.protocol import protocol_of
 from kit.contract.errors import ContractError
 from kit.engine import reference
 from kit.engine.oracle import load_oracle
+from kit.evidence import provenance
 
 if TYPE_CHECKING:
     from kit.campaign.planted.controls import Control
@@ -43,7 +44,6 @@ class Trial:
     findings: Findings
     op: OpError | None
     stage: str
-    seconds: float
 
 
 class Bench:
@@ -66,6 +66,7 @@ class Bench:
             "profile": profile.name,
             "profile_sha256": profile.sha256(),
             "protocol_sha256": protocol.sha256,
+            "sources_sha256": sources_digest(provenance.hash_sources()),
             "checkpoint_digest": self.reference.digest,
             "steps_bound": self.yardstick.steps,
             "left_out": list(self.stock.left_out),
@@ -77,7 +78,6 @@ class Bench:
 
     def fault(self, fault: Fault, dose: object, asks: Sequence[Ask], *, locate: bool = True) -> Trial:
         """Plant, ask, judge."""
-        started = time.perf_counter()
         with closing(fault.plant(self.site, dose)) as subject:
             findings = self._judged(subject, asks)
             walked = (*fault.shows, *self.stock.everything())
@@ -85,7 +85,7 @@ class Bench:
             add_op(findings, op)
             place = next((i for i, ask in enumerate(asks) if _is_first(findings, ask)), None) if locate else None
             stage = first_stage(self.faultless, subject, asks, place) if place is not None else ""
-        return Trial(findings, op, stage, time.perf_counter() - started)
+        return Trial(findings, op, stage)
 
     def second_look(self, fault: Fault, dose: object) -> list[str]:
         """Longer and generated requests on which the HTTP tier sees a fault that it missed on the protocol."""
@@ -96,7 +96,6 @@ class Bench:
 
     def control(self, control: Control) -> Trial:
         """Ask and judge; the ops of an engine that rounds otherwise are compared on the whole protocol."""
-        started = time.perf_counter()
         asks = control.asks(self.stock)
         if not asks:
             raise ValueError(f"control {control.name}: no request of this protocol can be changed in this way")
@@ -104,7 +103,7 @@ class Bench:
             findings = judge(self.yardstick, asks, control.serve(subject, asks))
             op = self._worst_op(subject, self.stock.answered()) if control.rounding else None
             add_op(findings, op)
-        return Trial(findings, op, "", time.perf_counter() - started)
+        return Trial(findings, op, "")
 
     def _judged(self, subject: Subject, asks: Sequence[Ask]) -> Findings:
         findings = judge(self.yardstick, asks, [subject.post(ask.body) for ask in asks])

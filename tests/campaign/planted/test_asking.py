@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kit.campaign.planted import command
 from kit.campaign.planted.asking import LONGEST, AskingError, Stock
 from kit.campaign.planted.command import UnknownFaultError, choose, run
+from kit.campaign.planted.document import summarise
 from kit.campaign.protocol import protocol_of
 from kit.campaign.run_folder import RunError
 from kit.contract.errors import ContractError
@@ -61,6 +63,16 @@ def test_an_unknown_name_lists_those_there_are() -> None:
 def test_a_run_keeps_the_whole_table_or_none(profile: Profile) -> None:
     with pytest.raises(RunError, match="leave out --only and --quick"):
         run(profile, "params/cpu-tiny.toml", quick=True, run_id="somewhere")
+
+
+def test_an_unsealed_run_keeps_the_document(profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KIT_RUNS", str(tmp_path))
+    monkeypatch.setattr(command, "measure", lambda *_: {"faults": [], "controls": [], "summary": summarise([], [])})
+    run(profile, "params/cpu-tiny.toml", run_id="mine")
+    assert json.loads((tmp_path / "mine" / "records" / "faults.json").read_text())["summary"]["faults"] == 0
+    (tmp_path / "mine" / "SHA256SUMS").write_text("")
+    with pytest.raises(RunError, match="is sealed"):
+        run(profile, "params/cpu-tiny.toml", run_id="mine")
 
 
 def test_one_fault_alone_writes_its_document_and_picture(profile: Profile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

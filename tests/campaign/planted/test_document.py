@@ -26,7 +26,7 @@ def trial(*seen: str) -> Trial:
     findings = Findings()
     for name, column in findings.columns.items():
         column.add(name in seen, "request/question", 1.0)
-    return Trial(findings, OpError("project", 4, float("inf")) if "ops" in seen else None, "layer.00.mixer", 0.1)
+    return Trial(findings, OpError("project", 4, float("inf")) if "ops" in seen else None, "layer.00.mixer")
 
 
 def made(*doses: tuple[str, Trial], controls: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
