@@ -250,6 +250,7 @@ def test_every_kind_of_change_is_told(bundle: Path, tmp_path: Path) -> None:
         (other / name).write_text(json.dumps(document))
 
     edit("environment.json", lambda d: d["packages"]["torch"].update(version="2.14.0"))
+    edit("environment.json", lambda d: d.setdefault("versions", {}).update(torch="2.14.0"))
     edit("environment.json", lambda d: d.update(python="3.13.1"))
     edit("environment.json", lambda d: d["settings"].update(threads=2))
     edit("environment.json", lambda d: d.update(device={"kind": "cuda", "driver": "600.1"}))
