@@ -34,6 +34,19 @@ def test_drift_says_that_there_is_none(equal: Path) -> None:
     assert "frozen answers" in title(figures.drift_per_question(drift, "frozen"))
 
 
+def test_a_noise_floor_is_drawn_behind_every_question_of_its_modality(equal: Path) -> None:
+    drift = compute_drift(equal)
+    band = {"text": {"probability": 0.004, "steps": 3.0}}
+    figure = figures.drift_per_question(drift, floor=band)
+    assert title(figure).endswith("no question drifts at all")
+    rows = {(row["request"], row["question"]) for row in drift["rows"] if row["against"] == "fresh" and row["modality"] == "text"}
+    for axis, end in zip(figure.axes, (0.004, 3.0), strict=True):
+        (bars,) = [found for found in axis.containers if found.get_label() == "noise floor (p99)"]
+        assert [bar.get_width() for bar in bars] == [end] * len(rows)
+    without = figures.drift_per_question(drift)
+    assert not any("noise floor" in str(found.get_label()) for axis in without.axes for found in axis.containers)
+
+
 def test_drift_says_how_much_and_how_many_are_over_the_gate(moved: Path) -> None:
     text = title(figures.drift_per_question(compute_drift(moved)))
     assert "largest drift 0." in text
