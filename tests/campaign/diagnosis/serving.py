@@ -1,0 +1,39 @@
+"""Planted faults behind a real socket: what a remote server with one mistake answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.campaign.planted.site import Subject
+
+
+@contextmanager
+def served(subject: Subject) -> Iterator[str]:
+    """The URL of a server that answers every POST with what a subject makes of it, one at a time."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            answered = subject.post(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(answered.status)
+            self.send_header("content-length", str(len(answered.body)))
+            self.end_headers()
+            self.wfile.write(answered.body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
