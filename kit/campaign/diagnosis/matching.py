@@ -29,7 +29,7 @@ PLAIN = "plain"
 DECLARED, FITTED = "declared", "fitted"
 NEARER = 2.0  # times: what a further change must be worth
 EXACT = 1e-9  # logits: float64 leaves about 1e-13 between two computations of one softmax
-LEAST = 4  # questions that a change must touch, to be told from chance
+LEAST = 4  # questions that a change must bring nearer, to be told from chance
 FAINTEST = 1e-9  # a candidate's share of the winner's probability, below which its logarithm is mostly rounding
 
 
@@ -217,12 +217,13 @@ def _nearest(sides: Mapping[Key, _Side], compared: Sequence[tuple[Match, Errors]
     """The nearest that is worth its changes, found change by change."""
     best, left = compared[0]
     for changes in range(1, 1 + max(match.changes for match, _ in compared)):
-        told = [pair for pair in compared if pair[0].changes == changes and pair[0].nearer + pair[0].farther >= LEAST]
+        told = [pair for pair in compared if pair[0].changes == changes and pair[0].nearer >= LEAST]
         closest, errors = min(told, key=lambda pair: pair[0].distance, default=compared[0])
         worth = NEARER ** (changes - best.changes)
         touched = _touched(sides, left, errors)
         before, after = (math.fsum(found[key] for key in touched) for found in (left, errors))
-        if len(touched) >= LEAST and best.distance > EXACT and math.sqrt(after) * worth <= math.sqrt(before):
+        nearer = sum(errors[key] < left[key] for key in touched)
+        if nearer >= LEAST and best.distance > EXACT and math.sqrt(after) * worth <= math.sqrt(before):
             best, left = closest, errors
     return best
 

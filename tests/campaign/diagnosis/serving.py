@@ -12,19 +12,28 @@ if TYPE_CHECKING:
     from kit.campaign.planted.site import Subject
 
 
+READY = b'{"status":"READY","model":"JEMM"}'
+
+
 @contextmanager
 def served(subject: Subject) -> Iterator[str]:
-    """The URL of a server that answers every POST with what a subject makes of it, one at a time."""
+    """The URL of a server that is ready, and answers every POST with what a subject makes of it, one at a time."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_GET(self) -> None:
+            self._send(200, READY)
+
         def do_POST(self) -> None:
             answered = subject.post(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(answered.status)
-            self.send_header("content-length", str(len(answered.body)))
+            self._send(answered.status, answered.body)
+
+        def _send(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
             self.end_headers()
-            self.wfile.write(answered.body)
+            self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -74,7 +74,10 @@ def test_what_the_requests_cannot_tell_is_said() -> None:
     assert {found.nearest.rule, *(match.rule for match in found.same)} == {"image", "swapped"}
 
 
-def test_three_questions_are_too_few() -> None:
+def test_three_questions_are_too_few_and_a_second_change_does_not_make_up_for_them() -> None:
+    images = [key for key in KEYS if MODALITIES[key[0]] == "image"][:3]
+    text = [key for key in KEYS if MODALITIES[key[0]] == "text"]
+    assert finding({key: served(LIBRARY["images"])[key] for key in (*text, *images)}).outcome == "unexplained"
     few = {key: values for key, values in served(LIBRARY["off"]).items() if key in KEYS[:3]}
     assert finding(few).outcome == "unexplained"
 

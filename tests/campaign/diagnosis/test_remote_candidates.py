@@ -1,7 +1,7 @@
 """Real faulty servers, diagnosed over HTTP from probabilities alone: each is named, and what is no known change is not.
 
 The candidates are native engines with planted faults, which share no code with the forms: those are runs of the
-reference. Four requests of the protocol are enough to tell all of them apart.
+reference. Five requests of the protocol are enough to tell all of them apart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kit.engine.reference import ReferenceEngine
     from kit.profile import Profile
 
-ASKED = ("severity-score-3", "policy-structured-reversed", "images-4", "signal-data-url")
+ASKED = ("severity-score-3", "images-2", "images-4", "waiting-room-jpeg", "signal-data-url")
 BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
