@@ -74,7 +74,7 @@ def _title(document: Mapping[str, Any]) -> str:
     summary = document["summary"]
     over_http = summary["tiers"]["http"]
     return (
-        f"{summary['caught']} of {summary['faults']} planted faults caught by bits and by the oracle, "
+        f"{summary['caught']} of {summary['faults']} planted faults caught by bits, and by steps and oracle; "
         f"{over_http['faults']} over HTTP alone;\n{summary['false_alarms']} false alarms on {summary['controls']} harmless changes"
     )
 
