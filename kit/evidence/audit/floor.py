@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Any, Dict, List, Sequence, Tuple
 
 from kit.evidence.audit.drift import steps
@@ -140,12 +142,11 @@ def floor_spread(values: Sequence[float], contents: Sequence[str], draws: Sequen
     if ordered[0][0] == ordered[-1][0]:
         return {name: dict.fromkeys(("value", "low", "high"), values[0]) for name, _ in FLOOR_QUANTILES}
     found: Dict[str, List[float]] = {name: [] for name, _ in FLOOR_QUANTILES}
+    names, figures = [content for _, content in ordered], [value for value, _ in ordered]
     for counts in draws:
-        sample: List[float] = []
-        for value, content in ordered:
-            sample += [value] * counts[content]
+        ends = list(accumulate(map(counts.__getitem__, names)))  # how many of the sample lie at or before each value
         for name, q in FLOOR_QUANTILES:
-            found[name].append(quantile_of_sorted(sample, q))
+            found[name].append(quantile_of_drawn(figures, ends, q))
     tail: Any = (1 - FLOOR_SHARE) / 2
     return {
         name: {
@@ -157,11 +158,13 @@ def floor_spread(values: Sequence[float], contents: Sequence[str], draws: Sequen
     }
 
 
-def quantile_of_sorted(values: Sequence[float], q: float) -> float:
-    place = q * (len(values) - 1)
+def quantile_of_drawn(values: Sequence[float], ends: Sequence[int], q: float) -> float:
+    """The q-quantile of values in order, value i drawn ends[i] - ends[i - 1] times."""
+    place = q * (ends[-1] - 1)
     low = int(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (place - low)
+    first = values[bisect_right(ends, low)]
+    second = values[bisect_right(ends, min(low + 1, ends[-1] - 1))]
+    return first + (second - first) * (place - low)
 
 
 def floor_band(summary: Json) -> Json:
