@@ -19,7 +19,6 @@ from kit.campaign.planted.catalogue import FAULTS
 from kit.campaign.planted.controls import CONTROLS, Control
 from kit.campaign.planted.document import control_row, document, dose_row, fault_row, named
 from kit.campaign.planted.fault import Fault
-from kit.campaign.planted.figure import png
 from kit.campaign.planted.trials import Bench
 from kit.campaign.run_folder import RunError, exclusive, open_run
 from kit.evidence.records import write_atomic, write_json
@@ -94,6 +93,8 @@ def run(
             write_json(file, found)
     table.show(found)
     if plot is not None:
+        from kit.campaign.planted.figure import png  # matplotlib comes with the notebooks
+
         write_atomic(plot, png(found))
     summary: dict[str, Any] = found["summary"]
     return summary
