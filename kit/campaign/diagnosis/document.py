@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kit.campaign.diagnosis.matching import FITTED, PLAIN, Finding, Match, Temperatures, find, words
+from kit.campaign.diagnosis.matching import DECLARED, FITTED, PLAIN, Finding, Match, Temperatures, find, words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -129,10 +129,8 @@ def table(entry: Mapping[str, Any], forms: Mapping[str, str], name: str) -> Tabl
 
 
 def ranked(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Matches for people: what was found nearest, then the best of each other form, at last the plain reference."""
-    best: dict[str, Mapping[str, Any]] = {entry["nearest"]["form"]: entry["nearest"]}
-    for match in sorted(entry["matches"], key=lambda match: float(match["distance"])):
-        if match["rule"] != FITTED:
-            best.setdefault(match["form"], match)
-    rows = sorted(best.values(), key=lambda match: (match != entry["nearest"], match["distance"]))[:SHOWN]
+    """Matches for people: the finding, then every form at the declared temperatures and the plain reference at others."""
+    told = [m for m in entry["matches"] if m["rule"] == DECLARED or (m["form"] == PLAIN and m["rule"] != FITTED)]
+    rest = sorted((m for m in told if m != entry["nearest"]), key=lambda match: float(match["distance"]))
+    rows = [entry["nearest"], *rest][:SHOWN]
     return rows if entry["plain"] in rows else [*rows, entry["plain"]]

@@ -39,7 +39,8 @@ def _protocol_ladder(run: RunFiles) -> Iterator[str]:
         if key in found and len(found[key].logits) == len(answers[key].logits):
             sides[str(engine)] = found[key].logits
     moved = max((r["max_steps"] or 0 for r in rows if (r["request"], r["question"]) == key), default=0)
-    said = "all engines stand on the reference's rungs" if not moved else f"the largest move is {number(moved)} steps"
+    said = f"the largest move is {number(moved)} steps" if moved else "all engines stand on the reference's rungs"
+    said = said if len(sides) > 1 else "the reference stands alone, as no other engine's logits are known"
     yield f"<h3>{text(key[0])} / {text(key[1])}</h3>"
     seen = f"{number(row['detectable_steps'])} BF16 step{'s' if row['detectable_steps'] != 1 else ''}"
     yield paragraph(f"Here {said}; the first move of one logit that a gate sees is {seen}.")

@@ -25,6 +25,11 @@ CLAIMS = {
     "faithful": "no further from an FP64 oracle than the reference is, within 10%",
     "baseline": "nothing but the seed's gates; its speed is shown beside its drift",
 }
+TEMPERATURES = {
+    "declared": "as declared", "swapped": "swapped", "text": "text's for all", "image": "image's for all", "none": "none",
+    "fitted": "those that fit best",
+}  # fmt: skip
+NOTHING = 1e-9  # logits, between two computations of one softmax
 
 
 def head(run: RunFiles) -> str:
@@ -36,8 +41,8 @@ def head(run: RunFiles) -> str:
         f"<h1>{text(verdict.get('profile'))}</h1>",
         f'<p><span class="badge {"pass" if outcome == "pass" else "fail"}">{text(outcome.upper())}</span></p>',
         f"<p>Claim <b>{text(claim)}</b>{': ' + text(CLAIMS[claim]) if claim in CLAIMS else ''}.</p>",
+        _alerts(run),
         '<div class="cards">',
-        *_alerts(run),
         f'<section class="card"><h2>Scope</h2>{paragraph(verdict.get("scope"))}</section>',
         f'<section class="card"><h2>Not covered</h2>{listed(verdict.get("not_covered") or ["nothing is named"])}</section>',
         "</div>",
@@ -46,13 +51,11 @@ def head(run: RunFiles) -> str:
     return "".join(parts)
 
 
-def _alerts(run: RunFiles) -> Iterator[str]:
-    failures = run.verdict.get("failures") or []
-    if failures:
-        yield f'<section class="card alert"><h2>Failed</h2>{listed(failures)}</section>'
-    said = sentences(run.json("diagnosis.json"))
-    if said:
-        yield f'<section class="card alert"><h2>Diagnosis</h2>{listed(said)}</section>'
+def _alerts(run: RunFiles) -> str:
+    """What failed, and what it resembles: cards of their own, above all others."""
+    cards = [("Failed", run.verdict.get("failures") or []), ("Diagnosis", sentences(run.json("diagnosis.json")))]
+    shown = "".join(f'<section class="card alert"><h2>{title}</h2>{listed(items)}</section>' for title, items in cards if items)
+    return f'<div class="cards">{shown}</div>' if shown else ""
 
 
 def _facts(run: RunFiles, about: dict[str, Any]) -> Iterator[tuple[str, Cell | Raw]]:
@@ -141,14 +144,14 @@ def diagnosis(run: RunFiles) -> Section | None:
     )
     body += listed(said)
     for name, entry in (document.get("engines") or {}).items():
-        rows = _nearest(entry)
+        rows = _rows(entry)
         body += table(
             f"{name}: nearest first",
             ("the reference", "temperatures", "distance, logits", "questions equal", "nearer than plain", "farther"),
             [
                 (
-                    document["forms"].get(match["form"], "as it is"), match["rule"], match["distance"], match["equal"],
-                    match["nearer"], match["farther"],
+                    document["forms"].get(match["form"], "as it is"), TEMPERATURES.get(match["rule"], match["rule"]),
+                    0 if match["distance"] < NOTHING else match["distance"], match["equal"], match["nearer"], match["farther"],
                 )
                 for match in rows
             ],
@@ -157,13 +160,9 @@ def diagnosis(run: RunFiles) -> Section | None:
     return Section("diagnosis", "Diagnosis", body)
 
 
-def _nearest(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each form under its best rule, the finding first and the plain reference among them."""
-    best = {entry["nearest"]["form"]: entry["nearest"]}
-    for match in sorted(entry["matches"], key=lambda match: float(match["distance"])):
-        if match["rule"] != "fitted":
-            best.setdefault(match["form"], match)
-    rows: list[dict[str, Any]] = sorted(best.values(), key=lambda match: (match != entry["nearest"], match["distance"]))
-    return rows
-
-
+def _rows(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """The finding first; then every form at the declared temperatures, and the plain reference at others, by distance."""
+    plain = entry["plain"]["form"]
+    told = [m for m in entry["matches"] if m["rule"] == "declared" or (m["form"] == plain and m["rule"] != "fitted")]
+    rows: list[dict[str, Any]] = [entry["nearest"], *(match for match in told if match != entry["nearest"])]
+    return sorted(rows, key=lambda match: (match != entry["nearest"], match["distance"]))
