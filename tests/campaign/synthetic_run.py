@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from kit.campaign.graph_policy import PolicySimulation, forward_of
-from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.plan import Planned, planned_exchanges
 from kit.campaign.refusals import PNG_BASE64
-from kit.campaign.signal import summarise
 from kit.engine import autotune
 from kit.evidence.records import sha256_bytes, store_body
 from kit.profile import Profile, load_profile
+from tests.campaign import synthetic_facts
 
 RUN_ID = "made-up-run"
 TEMPERATURE, MM_TEMPERATURE = 1.2345678901, 1.4321098765  # no simple ratio, as calibrated ones have
@@ -295,10 +294,16 @@ def autotune_ledger(profile: Profile) -> dict[str, Any]:
         {"kernel": "fla.norms.plain", "key": [128, "torch.bfloat16"], "config": {"kwargs": {}, "num_warps": 4}},
         {"kernel": "fla.sums.tiled", "key": [48, True, None], "config": {"kwargs": {"BK": 64}, "num_warps": 2}},
     ] if profile.runtime.device == "cuda" else []  # fmt: skip
+    asked = [(q, item["request"]) for item in REQUESTS for q in item["request"]["questions"].values()] if winners else []
+    lengths = list(dict.fromkeys([token_count(*pair) for pair in asked] + ([1024, 2282, 8192] if winners else [])))
+    versions = {name: synthetic_facts.VERSIONS.get(name) for name in ("torch", "triton", "flash-linear-attention")}
+    device = synthetic_facts.DEVICE["name"] if winners else "cpu"
     return {
         "format": autotune.FORMAT, "source": "drawn", "digest": autotune.digest(winners), "winners": winners,
-        "heads": None, "lengths": [44, 40], "seconds": [1.0, 0.1],
-        "repeats": {"calls": 20, "lengths": 2, "different": 0}, "origin": {"device": "made up"},
+        "heads": {"key_heads": 16, "value_heads": 48, "key_dim": 128, "value_dim": 128} if winners else None,
+        "lengths": lengths, "seconds": [0.1] * len(lengths),
+        "repeats": {"calls": 20, "lengths": len(lengths), "different": 0},
+        "origin": {"device": device, "versions": versions, "environment": {}},
     }  # fmt: skip
 
 
@@ -328,7 +333,8 @@ class WorkerSide:
         self.engine, self.plant, self.emit, self.rows = engine, plant, emit, rows
         self.policy = PolicySimulation(profile.graph) if engine == "graph" else None
         self.autotune = autotune_report(profile)
-        self.describe = {"engine": engine, "head_rows": LABELS, "weights_sum": "5" * 64, "autotune": self.autotune}
+        self.describe = synthetic_facts.description(engine, profile, self.autotune)
+        self.on_gpu = profile.runtime.device == "cuda"
         self.answered = 0
         emit(compact({"format": "kit-worker/2", "engine": engine, "model": profile.model.name}))
 
@@ -368,7 +374,7 @@ class WorkerSide:
         response, logits, temperature = response_of(
             request,
             request_id,
-            latency_ms=20.0 + self.answered % 7,
+            latency_ms=self.latency_ms(),
             used=lambda modality, declared: self.plant.used(self.engine, modality, declared),
             change=lambda q, values: self.plant.change(self.engine, phase, number, request_id, q, values),
         )
@@ -383,7 +389,7 @@ class WorkerSide:
                 "type": question.get("type", "choice"), "candidates": candidates_of(question),
                 "tokens": tokens, "grids": grids,
             }  # fmt: skip
-            line |= self._event(line, 1000 * tokens) | {"ms": 5.0}
+            line |= self._event(line, 1000 * tokens) | {"ms": 5.0 if self.timed else 0.0}
             row = hidden_row(request_id, name)
             if logits[name] != label_logits(request_id, name, len(logits[name])):
                 row[0] = bf16(row[0] + 0.25)  # other logits come from another state
@@ -391,16 +397,29 @@ class WorkerSide:
             self.emit(compact(line))
         return response, temperature
 
+    def latency_ms(self) -> float:
+        """Of the answer being made: no two in a run are the same."""
+        return 20.0 + self.answered % 7 + 0.001 * self.answered + 0.0001 * len(self.engine)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the engine times its forwards apart."""
+        return self.engine != "reference"
+
     def post(
         self, sequence: int, status: int, request: bytes, reply: bytes, latency_ms: float,
         tokens: int | None = None, temperature: float | None = None,
     ) -> None:  # fmt: skip
         """The last line of a request."""
+        asked = json.loads(request) if status == 200 else {}
+        timings = {"prepare": 0.5, "wait": 0.25, "total": latency_ms - 1.0} if status == 200 else {}
+        if timings and self.timed:
+            timings |= {"language": 5.0 * len(asked["questions"])} | ({"vision": 1.5} if asked.get("images") else {})
         self.emit(
             compact({
                 "kind": "post", "sequence": sequence, "path": "/v1/systemone", "status": status,
                 "request_sha256": digest(request), "response_sha256": digest(reply), "input_tokens": tokens,
-                "temperature": temperature, "latency_ms": latency_ms, "timings_ms": {"total": latency_ms},
+                "temperature": temperature, "latency_ms": latency_ms, "timings_ms": timings,
                 "counters": self.counters() if status == 200 else {},
             })
         )  # fmt: skip
@@ -412,8 +431,9 @@ class WorkerSide:
     def memory(self) -> dict[str, int]:
         """As a device has it, where graphs have pools; a CPU has none of it."""
         pools = sum(cache["pool_bytes"] for cache in self.counters().values())
-        sizes = {"allocated": 5000, "reserved": 9000 + pools, "pools": pools, "peak_allocated": 7000, "outside": 100}
-        return sizes | {"peak_reserved": 9000 + 2 * pools} if self.policy else {}
+        held = 51 << 30 if self.on_gpu else 5000
+        sizes = {"allocated": held, "reserved": held + 4000 + pools, "pools": pools, "peak_allocated": held + 2000}
+        return sizes | {"outside": 100, "peak_reserved": held + 4000 + 2 * pools} if self.policy or self.on_gpu else {}
 
     def _event(self, line: dict[str, Any], size: int) -> dict[str, Any]:
         if self.policy is None:
@@ -446,17 +466,19 @@ class _EngineWriter:
         self.worker.close()
         ready = {"status": "READY", "model": self.profile.model.name}
         refused = sum(item.expect == 422 for item in planned)
-        backend = {"reference": "transformers", "native": "eager", "graph": "aten-replay", "remote": "remote"}
         facts = {
             "format": "kit-engine/1", "engine": self.engine, "health_before": ready, "health_after": ready,
             "health_after_refused": [ready] * refused, "start_seconds": 1.0, "stopped": "orderly",
-            "backend": backend[self.engine], "describe": self.worker.describe, "counters": self.worker.counters(),
+            "backend": synthetic_facts.backend_of(self.engine, self.profile.runtime.device), "describe": self.worker.describe, "counters": self.worker.counters(),
             "memory": {"ready": self.worker.memory_when_ready, "closed": self.worker.memory()},
         }  # fmt: skip
         (self.folder / "engine.json").write_text(json.dumps(facts, indent=2) + "\n")
         (self.folder / "exchanges.jsonl").write_bytes(b"\n".join(self.exchanges) + b"\n")
         if self.engine != "remote":
             (self.folder / "worker.jsonl").write_bytes(b"\n".join(self.worker_lines) + b"\n")
+
+    def _utc(self, ns: int) -> str:
+        return synthetic_facts.moment(synthetic_facts.STAGE_OF[self.engine], ns / 1e9)
 
     def _exchange(self, item: Planned) -> None:
         sequence = len(self.exchanges)
@@ -480,14 +502,12 @@ class _EngineWriter:
                 "sequence": None if self.engine == "remote" else sequence, "request_id": item.request_id,
                 "modality": item.modality, "expect": item.expect, "status": item.expect,
                 "request_sha256": digest(item.body), "response_sha256": digest(body),
-                "started_utc": _utc(started), "finished_utc": _utc(finished),
+                "started_utc": self._utc(started), "finished_utc": self._utc(finished),
                 "started_ns": started, "finished_ns": finished,
             })
         )  # fmt: skip
 
 
-def _utc(ns: int) -> str:
-    return f"2026-01-31T12:00:{ns // 1_000_000_000:02d}.{ns // 1000 % 1_000_000:06d}Z"
 
 
 def write_run(
@@ -549,17 +569,18 @@ def write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
             "format": "kit-run/1", "id": RUN_ID, "profile": profile.name, "profile_sha256": profile.sha256(),
             "protocol_sha256": protocol_sha256, "started_utc": "2026-01-31T12:00:00.000000Z", "kit_version": "0",
         },
-        "environment.json": {"format": "kit-environment/1", "python": "3.11"},
+        "environment.json": {"format": "kit-environment/1", **synthetic_facts.environment_facts(profile)},
         "checkpoint.json": {
-            "format": "kit-checkpoint/1", "digest": "0" * 64, "files": {}, "weights_sum": "5" * 64,
+            "format": "kit-checkpoint/1", "digest": "0" * 64, "weights_sum": "5" * 64,
+            **synthetic_facts.checkpoint_facts(profile),
             "calibration": {"temperature": TEMPERATURE, "mm_temperature": MM_TEMPERATURE, "threshold": None},
             "label_head": {
                 "ids": list(range(LABELS)), "rows_sha256": digest(head), "file": "records/label_head.bin",
                 "shape": [LABELS, HIDDEN],
             },
         },
-        "operators.json": _operators(),
-        "signal.json": _signal(),
+        "operators.json": synthetic_facts.operators_document(profile, HIDDEN),
+        "signal.json": synthetic_facts.signal_document(_signal_questions(path)),
         "sources.json": {
             "format": "kit-sources/1", "before": hashes, "after": hashes, "archive": "source.tar.gz",
             "archive_sha256": digest(archive),
@@ -569,39 +590,22 @@ def write_facts(path: Path, profile: Profile, protocol_sha256: str) -> None:
         (path / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def _operators() -> dict[str, Any]:
-    """One op, and what is compared beside the ops; nothing differs."""
-    ops = ("rms_norm", "text_rotary", "vision_rotary_tables", "label_head")
-    zeros = dict.fromkeys(OPERATOR_MISSES, 0)
-    checks = [
-        {
-            "op": op, "variant": "recorded", "against": "made up", "shape": "[2, 16]", "elements": 32, **zeros,
-            "max_abs": 0.0, "relative_l2": 0.0, "repeats": 3, "replays": 3,
-        }
-        for op in ops
-    ]  # fmt: skip
-    totals = {"checks": len(ops), "elements": 32 * len(ops), **zeros}
-    head = {"format": "kit-operators/1", "device": "cpu", "dtype": "bfloat16", "seed": 1}
-    return {**head, "checks": checks, "totals": totals, "ops": ["rms_norm"], "proofs": []}
-
-
-def _signal() -> dict[str, Any]:
-    """Two questions that rounding hardly moves, with a summary that follows from them."""
-    questions = [
-        {
-            "request": item["id"], "question": next(iter(item["request"]["questions"])), "modality": item["modality"],
-            "tokens": 20 + n, "probability": 0.5 + 0.1 * n, "logits": [9.0 - n, 12.0 + n],
-            **{
-                name: {"row": size * (1 + n), "steps": 100 * size}
-                for name, size in (("floor", 0.01), ("swap", 0.2), ("adapter", 0.5))
-            },
-        }
-        for n, item in enumerate(REQUESTS[:2])
-    ]  # fmt: skip
-    return {
-        "format": "kit-signal/1", "checkpoint_digest": "0" * 64, "floor": "made up",
-        "summary": summarise(questions), "questions": questions,
-    }  # fmt: skip
+def _signal_questions(path: Path) -> list[dict[str, Any]]:
+    """What is measured of the made-up corpus: all of it, text before images, first questions first."""
+    cases = [json.loads(line) for line in (path / "protocol" / "corpus.jsonl").read_bytes().splitlines()]
+    found = []
+    for kind in ("text", "image"):
+        asked = [(turn, case, name) for case in cases if case["modality"] == kind
+                 for turn, name in enumerate(case["request"]["questions"])]  # fmt: skip
+        for _, case, name in sorted(asked, key=lambda entry: entry[0]):
+            question = case["request"]["questions"][name]
+            logits = label_logits(case["id"], name, len(candidates_of(question)))
+            temperature = MM_TEMPERATURE if kind == "image" else TEMPERATURE
+            found.append({
+                "request": case["id"], "question": name, "modality": kind, "tokens": token_count(question, case["request"]),
+                "probability": max(softmax(logits, temperature)), "logits": [min(logits), max(logits)],
+            })  # fmt: skip
+    return found
 
 
 def _archive(files: dict[str, bytes]) -> bytes:

@@ -23,13 +23,25 @@ from kit.campaign.performance.record import measures_device, with_measured
 from kit.campaign.verdict import compute_verdict
 from kit.contract.answer import Calibration
 from kit.evidence import crate, manifest, package, provenance
+from kit.evidence.audit import drills
+from kit.evidence.audit.notebooks import literals
+from kit.evidence.audit.reading import Bundle
+from kit.evidence.audit.results import expected_result
 from kit.evidence.privacy import Identity
 from kit.evidence.records import sha256_bytes, write_json
 from kit.profile import PROJECT_ROOT, Profile, load_profile
+from tests.campaign import synthetic_facts
 from tests.campaign.fake_nvml import FakeNvml
 from tests.campaign.generated import made_up
 from tests.campaign.performance.synthetic_session import measured
-from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE, autotune_ledger, compact, write_run
+from tests.campaign.synthetic_run import (
+    MM_TEMPERATURE,
+    TEMPERATURE,
+    autotune_ledger,
+    compact,
+    token_count,
+    write_run,
+)
 from tests.campaign.test_published import pins_of
 
 AUDITOR = PROJECT_ROOT / "kit" / "evidence" / "audit"
@@ -40,6 +52,8 @@ SETTINGS = {
 }  # fmt: skip
 PACKAGES = {
     "torch": {"version": "2.13.0", "status": "ok", "files": 3},
+    "transformers": {"version": "5.17.0", "status": "ok", "files": 2},
+    "peft": {"version": "0.21.0", "status": "ok", "files": 1},
     "triton": {
         "version": "3.7.1",
         "status": "not checked",
@@ -52,7 +66,7 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
     "3a7e9b550000000a4944415478da6360000000020001e221bc330000000049454e44ae426082"
 )
-OWN = {"08_generated": "\nbudget_s = 0.0"}  # parameters of single stages
+OWN = {"08_generated": "\nbudget_s = 0.0", "09_performance": "\nblocks = 6"}  # parameters of single stages
 ENGINE_OF = {
     "03_reference": "reference",
     "04_native_eager": "native",
@@ -112,9 +126,8 @@ def executed(source: dict[str, Any], stage: str, parameters: dict[str, Any]) -> 
         cell["execution_count"] = count
         if "nbval-check-output" in cell["metadata"].get("tags", ()):
             cell["outputs"] = [GATE_OUTPUT]
-    minute = int(stage[:2])
-    times = {"start_time": f"2026-01-31T12:{minute:02}:00", "end_time": f"2026-01-31T12:{minute:02}:30"}
-    result["metadata"]["papermill"] = times
+    start, end = (synthetic_facts.moment(stage, seconds)[: len("2026-01-31T12:00:00")] for seconds in (0.0, 59.0))
+    result["metadata"]["papermill"] = {"start_time": start, "end_time": end}
     return result
 
 
@@ -124,7 +137,10 @@ def write_project(root: Path, profile: Profile) -> None:
     (root / "kit" / "kernels").mkdir()
     (root / "notebooks").mkdir()
     (root / ".cache").mkdir()
-    (root / "kit" / "kernels" / "table.py").write_text("class Ops:\n    rms_norm: Callable[..., Tensor]\n    proofs: Proofs | None = None\n")
+    fields = "".join(f"    {op}: Callable[..., Tensor]\n" for op in synthetic_facts.OPS)
+    (root / "kit" / "kernels" / "table.py").write_text(f"class Ops:\n{fields}    proofs: Proofs | None = None\n")
+    functions = "\n\n".join(f"def {op}(*tensors):\n    return tensors" for op in synthetic_facts.OPS)
+    (root / "kit" / "kernels" / "made_up.py").write_text(functions + "\n")
     (root / ".gitignore").write_text(".cache/\n")
     (root / ".cache" / "weights.bin").write_bytes(b"not a source")
     (root / "README.md").write_text("A made-up project.\n")
@@ -135,26 +151,50 @@ def write_project(root: Path, profile: Profile) -> None:
 # ---------------------------------------------------------------- a whole run
 
 
-def drill_lines(profile: Profile) -> list[dict[str, Any]]:
-    """Drills of the native engine, all of them passed."""
-    names = [
-        "refused-between-answers", "client-leaves-in-mid-body", "client-leaves-while-waiting", "killed-worker",
-        "stopped-worker", "not-finite-pixels", "not-finite-weights", "not-finite-served",
-    ]  # fmt: skip
-    names += ["closed-engine"] if profile.runtime.device == "cuda" else []
-    memory = {"start_bytes": 1 << 30, "end_bytes": (1 << 30) + 5, "back": True}
-    observed = {name: {"memory": memory} for name in ("killed-worker", "stopped-worker")}
-    return [
-        {"drill": name, "checks": {"the process is gone": True}, "observed": observed.get(name, {}), "passed": True}
-        for name in names
-    ]
+def drill_lines(bundle: Bundle) -> list[dict[str, Any]]:
+    """Drills as a run records them, all of them passed; what is expected of each is the auditor's own list."""
+    profile, first = bundle.profile, drills.first_text(bundle)
+    slow = first | {"questions": {f"copy-{n:02}": next(iter(first["questions"].values())) for n in range(64)}}
+    gpu = profile["runtime"]["device"] == "cuda"
+    back = {"start_bytes": 1 << 30, "end_bytes": (1 << 30) + 5, "tolerance_bytes": 64 << 20, "waited_s": 0.0, "back": True}
+    memory = back if gpu else "not on a GPU"
+    counters = dict.fromkeys(drills.CACHE_COUNTERS[1]["text"], 0)
+    name = next(iter(first["questions"]))
+    seen: dict[str, dict[str, Any]] = {
+        "refused-between-answers": {rule: {"status": code, "said": rule} for rule, code in drills.REFUSED.items()},
+        "client-leaves-in-mid-body": {"bytes_sent": len(compact(first)) // 2},
+        "client-leaves-while-waiting": {"bytes_sent": len(compact(slow))},
+        "killed-worker": {"clients": ["transport error (ReadError)"] * 7 + ["status 200"], "memory": memory},
+        "graph-cache-cleared": {
+            "key": f"text:{token_count(first['questions'][name], first)}", "tokens_that_emptied_it": 99,
+            "before": ["capture", "replay", "replay"], "after": ["capture"] + ["replay"] * 12,
+            "counters": {
+                "text": counters | {"captures": 4, "replays": 14, "invalidations": 2},
+                "multimodal": counters, "vision": counters,
+            },
+        },
+        "stopped-worker": {"memory": memory},
+        "not-finite-pixels": dict.fromkeys(("NaN", "infinity"), "error: made up"),
+        "not-finite-weights": {
+            f"{part}, {kind}": "error: made up"
+            for place in drills.poisoned_places(bundle) for part, kind in drills.kinds_of(bundle, place)
+        },
+        "not-finite-served": {"statuses": [200, 503, 503]},
+        "closed-engine": {"kept_bytes": 0, "tolerance_bytes": 256 << 20},
+    }  # fmt: skip
+    lines = []
+    for drill in drills.drills_of(bundle, "graph" if "graph" in bundle.engines else "native"):
+        checks = dict.fromkeys(drills.expectations(bundle, {"drill": drill, "observed": seen[drill]}), True)
+        lines.append({"drill": drill, "checks": checks, "observed": seen[drill], "passed": True})
+    return lines
 
 
 def device_document(profile: Profile) -> dict[str, Any]:
     """device.json: of a CPU, or of a made-up GPU that nobody else was on."""
     document: dict[str, Any] = {"format": device.FORMAT, "kind": profile.runtime.device}
     if profile.runtime.device == "cuda":
-        before, after = (device.snapshot(FakeNvml(), ()) | {"taken_utc": f"2026-01-31T1{n}:00:00.000000Z"} for n in (1, 3))
+        times = (synthetic_facts.moment(stage, 10) for stage in ("01_preflight", "10_evidence"))
+        before, after = (device.snapshot(FakeNvml(), ()) | {"taken_utc": time} for time in times)
         document |= {"before": before, "after": after, "verdict": device.is_ours_alone(before, after)}
     return document
 
@@ -167,7 +207,7 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
         )
     environment = {
         "format": provenance.ENVIRONMENT_FORMAT,
-        "python": "3.11.7",
+        **synthetic_facts.environment_facts(profile),
         "packages": PACKAGES,
         "settings": SETTINGS,
         "autotune": tune.chosen(autotune_ledger(profile)),
@@ -179,7 +219,8 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
     before = provenance.hash_sources(root)
     write_json(run / "sources.json", provenance.sources_after(run, before, root))
     if "native" in profile.campaign.engines:
-        lines = [{"format": "kit-drills/1", "engine": "native", "run": run.name}, *drill_lines(profile)]
+        engine = "graph" if "graph" in profile.campaign.engines else "native"
+        lines = [{"format": "kit-drills/1", "engine": engine, "run": run.name}, *drill_lines(Bundle(str(run)))]
         (run / "records" / "drills.jsonl").write_bytes(b"".join(compact(line) + b"\n" for line in lines))
     if profile.generated.questions:
         made_up.write(run, profile.generated.questions)
@@ -193,12 +234,14 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
     (run / "logs" / "native.log").write_text("started in /home/nobody-here/project/kit\n")
     (run / "figures" / "drift.png").write_bytes(PIXEL)
     for stage in stages_of(profile):
-        given = {"profile": "params/made-up.toml", "run_dir": "made-up-run"}
+        given: dict[str, Any] = {"profile": "params/made-up.toml", "run_dir": "made-up-run"}
+        parameters = literals(OWN.get(stage, ""), stage)
         write_json(run / "notebooks" / f"{stage}.ipynb", executed(notebook(stage), stage, given))
         result = {
             "format": "kit-stage/1", "stage": stage, "profile_sha256": profile.sha256(),
-            "parameters": given | {"rerun": False} | ({"budget_s": 0.0} if stage in OWN else {}),
-            "result": made_up.stage_result(run) if stage == "08_generated" else {}, "sentinel": "finished",
+            "parameters": given | {"rerun": False} | parameters,
+            "result": made_up.stage_result(run) if stage == "08_generated" else expected_result(Bundle(str(run)), stage) or {},
+            "sentinel": "finished",
         }  # fmt: skip
         write_json(run / "stages" / f"{stage}.json", result)
 

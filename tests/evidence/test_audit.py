@@ -12,7 +12,7 @@ import pytest
 
 from kit.evidence import audit
 from kit.evidence.audit.reading import Bundle
-from kit.evidence.records import write_json
+from kit.evidence.records import store_body, write_json
 from tests.campaign.synthetic_run import bf16
 from tests.evidence.make_bundle import Tamper, make_bundle
 from tests.evidence.test_tampering import audit_problems, lie_about_gate
@@ -274,21 +274,23 @@ def test_every_check_is_run() -> None:
     run = {check.__name__ for check in audit.CHECKS}
     called_by_others = {
         "check_forwards", "check_answer", "check_notebook_source", "check_notebook_run", "check_notebook_parameters",
-        "check_returned", "check_starts", "check_measured",
+        "check_starts", "check_measured",
     }  # fmt: skip
-    assert defined - run == called_by_others
+    assert defined - run == called_by_others | {"check_verdict_cell"}
 
 
 def test_what_an_interrupted_attempt_left_is_kept_and_said(tamper: Tamper) -> None:
-    stray = tamper.path / "records" / "bodies" / ("a" * 64)
-    stray.write_text("{}")
+    digest = store_body(tamper.path / "records" / "bodies", b"{}")
     tamper.describe_again()
     tamper.reseal()
-    assert audit_problems(tamper.path) == [f"bodies: records/bodies/{'a' * 64}: belongs to no recorded exchange"]
+    problems = audit_problems(tamper.path)
+    assert len(problems) == 1
+    assert problems[0].startswith(f"bodies: records/bodies/{digest}: belongs to no recorded exchange")
     (tamper.path / "attempts" / "native-1").mkdir(parents=True)
-    (tamper.path / "attempts" / "native-1" / "exchanges.jsonl").write_text('{"format":"kit-exchanges/1"}\n')
+    line = f'{{"format":"kit-exchanges/1","engine":"native","run":"made-up-run"}}\n{{"response_sha256":"{digest}"}}\n'
+    (tamper.path / "attempts" / "native-1" / "exchanges.jsonl").write_text(line)
     tamper.describe_again()
     tamper.reseal()
     result = audit.judge(str(tamper.path))
     assert result["problems"] == []
-    assert "1 bodies and hidden rows of interrupted attempts" in result["not_checked"]
+    assert "1 bodies and hidden rows of interrupted attempts, but for their digests" in result["not_checked"]

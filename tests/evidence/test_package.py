@@ -131,4 +131,4 @@ def test_the_crate_describes_every_stage(sealed: Path) -> None:
     for entity in document["@graph"]:
         for key in ("object", "result", "hasPart", "mentions"):
             assert all(part["@id"] in entities for part in entity.get(key, ())), (entity["@id"], key)
-    assert entities["./"]["datePublished"] == "2026-01-31T12:10:30"
+    assert entities["./"]["datePublished"] == "2026-01-31T12:12:59"

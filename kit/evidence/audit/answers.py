@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, List, Tuple
 
-from kit.evidence.audit.numbers import expectation, floats, softmax, winner
+from kit.evidence.audit.numbers import expectation, floats, is_bf16, softmax, winner
 from kit.evidence.audit.planning import candidate_ids, kind_of
 from kit.evidence.audit.reading import Bundle, Post
 from kit.evidence.audit.rules import SUM_TOLERANCE, Json, UnreadableError
@@ -96,6 +96,8 @@ def check_logits(bundle: Bundle) -> None:
             if line["kind"] == "question":
                 at = "records/%s/worker.jsonl post %s %s" % (engine, line["sequence"], line["question"])
                 values = recorded_logits(at, line["logits"])
+                if bundle.profile["runtime"]["dtype"] == "bfloat16" and not is_bf16(line["logits"]):
+                    bundle.fail(at, "logits %s are no BF16 numbers, expected what the model's dtype holds" % short(values))
                 if len(values) != len(line["candidates"]) or not all(map(math.isfinite, values)):
                     message = "%d logits for %d candidates, or one that is no finite number: %s"
                     bundle.fail(at, message % (len(values), len(line["candidates"]), short(values)))

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, OrderedDict
 from typing import Any, List
 
+from kit.evidence.audit.drift import measured
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import LEDGER, Json, UnreadableError
 from kit.evidence.audit.values import digest_of, short
+
+CALLS = 20  # of every length, which must give the same bits
+BEYOND_PROTOCOL = (1024, 2282, 8192)
+TUNED_PACKAGES = ("torch", "triton", "flash-linear-attention")
+HEADS = ("key_heads", "value_heads", "key_dim", "value_dim")
+SCANS = "fla.ops."
 
 
 def check_autotune(bundle: Bundle) -> None:
@@ -31,6 +38,50 @@ def check_autotune(bundle: Bundle) -> None:
         for line in lines:
             said = (line["describe"] if line["kind"] == "ready" else line).get("autotune")
             bundle.expect("records/%s/worker.jsonl %s autotune" % (engine, line["kind"]), said, wanted)
+
+
+def check_tuning(bundle: Bundle) -> None:
+    """A draw was made on this device with these packages, at the lengths of the protocol and of benchmarks, repeatedly."""
+    ledger, environment = bundle.json(LEDGER), bundle.json("environment.json")
+    lengths, repeats, origin = ledger["lengths"], ledger["repeats"], ledger["origin"]
+    tuned = bool(ledger["winners"]) and bundle.profile["runtime"]["device"] == "cuda" and bool(bundle.recorded_engines)
+    bundle.expect("%s lengths" % LEDGER, lengths, tuned_lengths(bundle) if tuned else [])
+    bundle.expect("%s repeats lengths" % LEDGER, repeats["lengths"], len(lengths))
+    bundle.expect("%s repeats calls" % LEDGER, repeats["calls"], CALLS)
+    if len(ledger["seconds"]) != len(lengths) or not all(second >= 0 for second in ledger["seconds"]):
+        bundle.fail("%s seconds" % LEDGER, "are %d, expected one of 0 or more for each length" % len(ledger["seconds"]))
+    bundle.expect("%s heads" % LEDGER, ledger["heads"] is not None, tuned)
+    if tuned:
+        compare_heads(bundle, ledger)
+    if ledger["source"] == "drawn":
+        device = environment.get("device", {})
+        bundle.expect("%s origin device" % LEDGER, origin["device"], device.get("name", device.get("kind")))
+        for name, version in origin["versions"].items():
+            wanted = environment.get("versions", {}).get(name)
+            if version != wanted and (version or "").partition("+")[0] != wanted:
+                message = "is %s, environment.json has %s"
+                bundle.fail("%s origin versions %s" % (LEDGER, name), message % (short(version), short(wanted)))
+        bundle.expect("%s origin versions" % LEDGER, sorted(origin["versions"]), sorted(TUNED_PACKAGES))
+
+
+def compare_heads(bundle: Bundle, ledger: Json) -> None:
+    """Sizes of the scan, which stand in the keys of what was chosen for it."""
+    heads = ledger["heads"]
+    bundle.expect("%s heads" % LEDGER, sorted(heads), sorted(HEADS))
+    scans = [winner["key"] for winner in ledger["winners"] if winner["kernel"].startswith(SCANS)]
+    for name in HEADS if scans else ():
+        wanted = heads.get(name)
+        if not any(wanted in [size for size in key if type(size) is int] for key in scans):
+            bundle.fail("%s heads %s" % (LEDGER, name), "is %s, which no kernel of the scan was tuned for" % short(wanted))
+
+
+def tuned_lengths(bundle: Bundle) -> List[int]:
+    """Token counts of the protocol's questions in their order, each once, then those of benchmarks."""
+    side = measured(bundle, bundle.recorded_engines[0])
+    asked = [(case["id"], name) for case in bundle.corpus() for name in case["request"]["questions"]]
+    counts = [side[request].lines[name]["tokens"] for request, name in asked]
+    beyond = [length for length in BEYOND_PROTOCOL if length <= bundle.profile["limits"]["text_tokens"]]
+    return list(OrderedDict.fromkeys([*counts, *beyond]))
 
 
 def checked_winners(bundle: Bundle, where: str, ledger: Json) -> List[Json]:

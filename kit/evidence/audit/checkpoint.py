@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from kit.evidence.audit.reading import Bundle
-from kit.evidence.audit.rules import LABELS
-from kit.evidence.audit.values import is_number, sha256, short
+from typing import Dict
 
+from kit.evidence.audit.reading import Bundle
+from kit.evidence.audit.rules import LABELS, Json
+from kit.evidence.audit.values import is_number, safe_name, sha256, short
+
+HEAD_FILE = "records/label_head.bin"
+FROM_A_PACKAGE = "base/tokenizer.json"  # of a full vocabulary; a small one is in the digest
+RECIPE_DEPTH = 3  # kit/checkpoint/<recipe>/base/<file>
 SUMMED_KINDS = ("synthetic", "folder", "export")  # checkpoints whose own stage reads or makes every tensor
 
 
@@ -19,11 +24,10 @@ def check_checkpoint(bundle: Bundle) -> None:
     else:
         bundle.leave("weights (%s): their files are not in the bundle" % wanted["kind"])
     for engine in bundle.recorded_engines:
-        said = bundle.json("records/%s/engine.json" % engine)["describe"].get(
-            "checkpoint_digest", document["digest"]
-        )
+        said = bundle.json("records/%s/engine.json" % engine)["describe"].get("checkpoint_digest")
         bundle.expect("records/%s/engine.json checkpoint_digest" % engine, said, document["digest"])
     head = document["label_head"]
+    bundle.expect("checkpoint.json label_head file", head["file"], HEAD_FILE)
     rows = bundle.read(head["file"])
     bundle.expect(head["file"], sha256(rows), head["rows_sha256"])
     bundle.expect("%s bytes" % head["file"], len(rows), 2 * head["shape"][0] * head["shape"][1])
@@ -34,6 +38,45 @@ def check_checkpoint(bundle: Bundle) -> None:
             bundle.fail(
                 "checkpoint.json %s" % name, "is %s, expected a positive number" % short(calibration[name])
             )
+
+
+def check_inventory(bundle: Bundle) -> None:
+    """Kind and source are the profile's, every file that is named has its digest, and together they give the whole's."""
+    if not bundle.exists("checkpoint.json"):
+        return
+    document, wanted = bundle.json("checkpoint.json"), bundle.profile["checkpoint"]
+    kind, files = wanted["kind"], document["files"]
+    bundle.expect("checkpoint.json kind", document["kind"], kind)
+    if kind == "synthetic":
+        bundle.expect("checkpoint.json source", document["source"], "generator %(generator)s, seed %(seed)s" % wanted)
+    elif kind in SUMMED_KINDS[1:] and wanted["base"] and wanted["base"] not in document["source"]:
+        bundle.fail("checkpoint.json source", "is %s, expected it to name %s" % (short(document["source"]), wanted["base"]))
+    bundle.expect("checkpoint.json files", bool(files), kind in ("synthetic", "folder"))
+    for name in files:
+        if not name.startswith(("base/", "adapter/")) or not safe_name(name):
+            bundle.fail("checkpoint.json files %s" % short(name), "is no file of base or adapter")
+    shards = [name for name in files if name.endswith(".safetensors")]
+    if shards:  # of a recipe that writes no tensor, the digest is over the recipe as well
+        lines = "".join("%s  %s\n" % (files[name], name) for name in sorted(files))
+        bundle.expect("checkpoint.json digest, from its files", document["digest"], sha256(lines.encode()))
+    elif files:
+        bundle.leave("checkpoint.json digest from its files (the recipe of its tensors is in it too)")
+    compare_static(bundle, files)
+    if not sum(document["tensors"]["base"].values()):
+        bundle.fail("checkpoint.json tensors", "there are none in base")
+
+
+def compare_static(bundle: Bundle, files: Json) -> None:
+    """Small files of a generated checkpoint are copies of packed sources, where they are of one name."""
+    if bundle.profile["checkpoint"]["kind"] != "synthetic":
+        return
+    packed: Dict[str, set[str]] = {}
+    for name, data in bundle.sources().items():
+        if name.startswith("kit/checkpoint/") and name.count("/") > RECIPE_DEPTH:
+            packed.setdefault("/".join(name.split("/")[-2:]), set()).add(sha256(data))
+    for name in sorted(set(files) & set(packed)):
+        if name != FROM_A_PACKAGE and files[name] not in packed[name]:
+            bundle.fail("checkpoint.json files %s" % name, "has a digest that no packed source of that name has")
 
 
 def check_weights(bundle: Bundle) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import NOT_VISIBLE, Json
+from kit.evidence.audit.values import short
 
 FOREIGN_BYTES = 1 << 30  # device memory that may be in use beyond what a run took itself
 
@@ -38,7 +39,38 @@ def check_device(bundle: Bundle) -> None:
     for text in unseen:
         bundle.leave("device, %s: not visible" % text)
     alone = "no" if problems else NOT_VISIBLE if unseen else "yes"
-    bundle.expect("device.json verdict", document["verdict"]["alone"], alone)
+    told = document["verdict"]
+    bundle.expect("device.json verdict", told["alone"], alone)
+    bundle.expect("device.json verdict problems", len(told["problems"]), len(problems))
+    bundle.expect("device.json verdict unseen", told["unseen"], unseen)
+    compare_with_environment(bundle, document)
+
+
+def compare_with_environment(bundle: Bundle, document: Json) -> None:
+    """The device is the one the libraries saw, and visible wherever else the run looked at it."""
+    facts = bundle.json("environment.json").get("device", {})
+    for when in ("before", "after"):
+        seen = document[when]
+        if seen["visible"] is not True:
+            if any(isinstance(start, int) for start in drilled_memory(bundle)):
+                bundle.fail("device.json %s" % when, "was not visible, and yet drills saw its memory")
+            continue
+        for name in ("name", "capability"):
+            bundle.expect("device.json %s %s, against environment.json" % (when, name), seen[name], facts.get(name, seen[name]))
+        memory = seen["memory"]
+        if all(isinstance(memory[name], int) for name in memory) and not memory["own_bytes"] <= memory["used_bytes"] <= memory["total_bytes"]:
+            bundle.fail("device.json %s memory" % when, "is %s, expected own, used and total in that order" % short(memory))
+        processes, listed = seen["processes"], seen["processes_listed"]
+        if isinstance(processes, dict) and isinstance(listed, int):
+            bundle.expect("device.json %s processes" % when, sum(processes.values()), listed)
+
+
+def drilled_memory(bundle: Bundle) -> List[Any]:
+    """Device memory that drills saw, or what stands in its place."""
+    if not bundle.native or not bundle.exists("records/drills.jsonl"):
+        return []
+    told = [line["observed"].get("memory") for line in bundle.jsonl("records/drills.jsonl")[1:]]
+    return [memory.get("start_bytes") for memory in told if isinstance(memory, dict)]
 
 
 def device_findings(seen: Json) -> Tuple[List[str], List[str]]:
@@ -56,7 +88,7 @@ def device_findings(seen: Json) -> Tuple[List[str], List[str]]:
     if seen["mig"] not in ("off", "not supported", NOT_VISIBLE):
         problems.append("MIG is %s" % seen["mig"])
     unseen += ["mig"] if seen["mig"] == NOT_VISIBLE else []
-    unseen += [] if isinstance(seen["ecc_uncorrected"], int) else ["memory errors"]
+    unseen += [] if isinstance(seen["ecc_uncorrected"], int) else ["ecc_uncorrected"]
     return problems, unseen
 
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 from kit.evidence.audit.answers import answer_faults, is_softmax, response_faults
 from kit.evidence.audit.numbers import expectation, floats, softmax, spacing, winner
 from kit.evidence.audit.reading import Bundle, compare_figures
-from kit.evidence.audit.rules import GATES, SLACK, Json, Key, UnreadableError
+from kit.evidence.audit.rules import GATES, LABELS, SLACK, Json, Key, UnreadableError
 from kit.evidence.audit.values import is_number, short
 
 MAX_STEPS = 4096
@@ -84,6 +84,8 @@ def compare(
     p, q = list(a["probabilities"].values()), list(b["probabilities"].values())
     if list(a["probabilities"]) != list(b["probabilities"]) or a["type"] != b["type"]:
         raise UnreadableError("question %s has answers of other candidates or types" % short(question))
+    if len(p) > LABELS:
+        raise UnreadableError("question %s has %d candidates, expected at most %d" % (short(question), len(p), LABELS))
     if not all(map(is_number, [*p, *q, a["confidence"], b["confidence"]])):
         raise UnreadableError(
             "question %s has an answer with a figure that is no finite number" % short(question)

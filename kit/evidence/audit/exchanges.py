@@ -10,7 +10,7 @@ from typing import Dict
 
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import Json, Key
-from kit.evidence.audit.values import short
+from kit.evidence.audit.values import parse_json, short
 
 
 def check_plan(bundle: Bundle) -> None:
@@ -127,3 +127,31 @@ def check_bodies(bundle: Bundle) -> None:
         bundle.fail(name, "belongs to no recorded exchange, expected one to name it, of this run or of an attempt kept")
     if kept:
         bundle.leave("%d bodies and hidden rows of interrupted attempts, but for their digests" % len(kept))
+
+
+def check_own_answers(bundle: Bundle) -> None:
+    """No two requests got one response: each tells its own latency, to the nanosecond where a worker of ours answers."""
+    owners: Dict[str, str] = {}
+    for engine in bundle.recorded_engines:
+        for line in bundle.exchanges(engine):
+            if line["status"] == 200:
+                at = "records/%s/exchanges.jsonl n=%s" % (engine, line["n"])
+                first = owners.setdefault(line["response_sha256"], at)
+                if first != at:
+                    bundle.fail(at, "has the response of %s, expected one of its own" % first)
+
+
+def check_attempts(bundle: Bundle) -> None:
+    """What an interrupted attempt left is a record or a log of one engine, numbered from 1."""
+    numbers: Dict[str, set[int]] = {}
+    for name in sorted(name for name in bundle.files()[0] if name.startswith("attempts/")):
+        match = re.fullmatch(r"attempts/(\w+)-(\d+)/(exchanges\.jsonl|worker\.jsonl|engine\.json|[\w-]+\.log)", name)
+        if not match or match.group(1) not in bundle.engines:
+            bundle.fail(name, "is no record or log of an engine of this run, expected attempts/<engine>-<n>/<record>")
+            continue
+        numbers.setdefault(match.group(1), set()).add(int(match.group(2)))
+        if name.endswith("/exchanges.jsonl"):
+            header = {"format": "kit-exchanges/1", "engine": match.group(1), "run": bundle.json("run.json")["id"]}
+            bundle.expect("%s header" % name, parse_json(bundle.read(name).split(b"\n")[0], name), header)
+    for engine, found in sorted(numbers.items()):
+        bundle.expect("attempts of %s" % engine, sorted(found), list(range(1, len(found) + 1)))

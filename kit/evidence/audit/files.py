@@ -14,10 +14,12 @@ from kit.evidence.audit.rules import (
     GENERATED_LINES,
     MAY_BE,
     MEASURED_DOCUMENTS,
+    MOST_OF_SUMS,
     OPERATOR_DOCUMENTS,
     OPTIONAL_DOCUMENTS,
     PLAIN,
     UNLISTED,
+    UnreadableError,
 )
 from kit.evidence.audit.values import safe_name, short
 
@@ -42,10 +44,16 @@ def check_sums(bundle: Bundle) -> None:
 def read_sums(bundle: Bundle, where: str) -> Dict[str, str]:
     """Name -> digest of a checksum file; malformed, unsafe, repeated and unsorted lines are problems."""
     listed: Dict[str, str] = OrderedDict()
-    for number, line in enumerate(bundle.read(where).decode("utf-8", "replace").split("\n")[:-1], 1):
-        match, at = re.fullmatch(r"([0-9a-f]{64}) [ *](.+)", line), "%s line %d" % (where, number)
+    data = bundle.read(where)
+    if len(data) > MOST_OF_SUMS:
+        raise UnreadableError("%s is larger than %d bytes, expected one line a file" % (where, MOST_OF_SUMS))
+    *lines, rest = data.decode("utf-8", "replace").split("\n")
+    if rest:
+        bundle.fail(where, "ends in %s, expected a line end behind every line and nothing after it" % short(rest))
+    for number, line in enumerate(lines, 1):
+        match, at = re.fullmatch(r"([0-9a-f]{64})  (.+)", line), "%s line %d" % (where, number)
         if not match:
-            bundle.fail(at, "malformed: %s" % short(line))
+            bundle.fail(at, "malformed: %s, expected a digest, two spaces and a name" % short(line))
         elif not safe_name(match.group(2)):
             bundle.fail(at, "unsafe path %s" % short(match.group(2)))
         elif match.group(2) in listed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from kit.evidence.audit.drift import comparisons, drift_rows, measured, worst_of
@@ -18,21 +18,27 @@ from kit.evidence.audit.sources import changed_sources
 from kit.evidence.audit.values import short
 from kit.evidence.audit.workers import health_misses
 
+FIGURES = {
+    "probability": "probability_drift", "confidence": "confidence_drift",
+    "noul": "noul_drift", "expected_value": "expected_drift",
+}  # fmt: skip
+
 
 class Gate(NamedTuple):
-    """A gate's recomputed outcome. value: None where it could not be measured."""
+    """A gate's recomputed outcome. value: None where it could not be measured; detail: its words where it passed."""
 
     passed: bool
     value: Any
     bound: Any
+    detail: str | None
 
 
 Gates = Dict[Key, List[Gate]]  # (gate, engine, against) -> outcomes, several for one gate a cache
 
 
-def none_of(count: Any) -> Gate:
+def none_of(count: Any, detail: str) -> Gate:
     """A gate that counts faults and allows none; None: there was nothing to count over."""
-    return Gate(count == 0 and count is not None, count, 0)
+    return Gate(count == 0 and count is not None, count, 0, detail)
 
 
 def recomputed_gates(bundle: Bundle) -> Gates:
@@ -44,70 +50,81 @@ def recomputed_gates(bundle: Bundle) -> Gates:
 
 def drift_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     rows = drift_rows(bundle)
-    columns = {
-        "probability": "probability_drift", "confidence": "confidence_drift",
-        "noul": "noul_drift", "expected_value": "expected_drift",
-    }  # fmt: skip
+    margin = GATES["winner_margin"]
+    counted = (
+        ("winner", lambda row: not row["winner_same"] and row["reference_margin"] >= margin,
+         "0 changed winners where the reference's margin is %s or more of %d" % (margin, asked_questions(bundle))),
+        ("tokens", lambda row: not row["tokens_same"], "0 questions with another token total of %d" % asked_questions(bundle)),
+        ("shape", lambda row: not row["shape_same"],
+         "0 answers of another shape or contradicting themselves of %d" % asked_questions(bundle)),
+    )  # fmt: skip
+    bitwise = (
+        ("hidden_bitwise", lambda row: row["hidden_equal"] is not True, "0 hidden rows that differ of %d"),
+        ("logits_bitwise", lambda row: row["logits_equal"] is not True, "0 logit rows that differ of %d"),
+    )
     for engine, against in comparisons(bundle):
-        mine = [row for key, row in rows.items() if key[:2] == (engine, against)]
-        for name, column in columns.items():
-            worst = worst_of(rows, engine, against, column) or 0.0
+        mine = {key: row for key, row in rows.items() if key[:2] == (engine, against)}
+        for name, column in FIGURES.items():
+            worst = worst_of(rows, engine, against, column)
             bound = GATES[name] + SLACK
-            yield (name, engine, against), Gate(bool(mine) and worst <= bound, worst, bound)
-        margin = GATES["winner_margin"]
-        changed = sum(not row["winner_same"] and row["reference_margin"] >= margin for row in mine)
-        yield ("winner", engine, against), none_of(changed)
-        yield ("tokens", engine, against), none_of(sum(not row["tokens_same"] for row in mine))
-        yield ("shape", engine, against), none_of(sum(not row["shape_same"] for row in mine))
+            place = next(("/".join(key[2:]) for key, row in mine.items() if worst is not None and row[column] == worst), None)
+            detail = "no question of this type" if place is None else "largest at %s" % place
+            yield (name, engine, against), Gate(bool(mine) and (worst or 0.0) <= bound, worst or 0.0, bound, detail)
+        for name, bad, detail in counted:
+            yield (name, engine, against), none_of(sum(map(bad, mine.values())), detail)
         if bundle.profile["claim"] == "exact" and against == "fresh" and engine != "remote":
-            yield (
-                ("hidden_bitwise", engine, against),
-                none_of(sum(row["hidden_equal"] is not True for row in mine)),
-            )
-            yield (
-                ("logits_bitwise", engine, against),
-                none_of(sum(row["logits_equal"] is not True for row in mine)),
-            )
+            for name, bad, detail in bitwise:
+                yield (name, engine, against), none_of(sum(map(bad, mine.values())), detail % len(mine))
+
+
+def asked_questions(bundle: Bundle) -> int:
+    return sum(len(case["request"]["questions"]) for case in bundle.corpus())
 
 
 def engine_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     rows = drift_rows(bundle)
     for engine in OrderedDict.fromkeys(pair[0] for pair in comparisons(bundle)):
         mine = {key: row for key, row in rows.items() if key[0] == engine}
-        yield ("lattice", engine, None), none_of(sum(not row["lattice"]["holds"] for row in mine.values()))
+        off = sum(not row["lattice"]["holds"] for row in mine.values())
+        yield ("lattice", engine, None), none_of(off, "0 answers on no grid of logit differences of %d" % len(mine))
         answers = measured(bundle, engine)
         sums = [
             math.fsum(answers[request].response["answers"][question]["probabilities"].values())
             for _, _, request, question in mine
         ]
-        yield ("probability_sum", engine, None), none_of(sum(not abs(s - 1) <= SUM_TOLERANCE for s in sums))
+        off = sum(not abs(s - 1) <= SUM_TOLERANCE for s in sums)
+        yield ("probability_sum", engine, None), none_of(off, "0 answers that do not sum to 1 of %d" % len(mine))
     for engine in bundle.engines:
-        yield ("repeats", engine, None), none_of(repeat_differences(bundle, engine))
+        compared, differences = repeat_differences(bundle, engine)
+        detail = "0 differences in %d repeated answers" % compared
+        yield ("repeats", engine, None), none_of(differences if compared else None, detail)
     if "graph" in bundle.engines:
-        for mismatches in simulation(bundle).mismatches.values():
-            yield ("graph_counters", "graph", None), none_of(len(mismatches))
+        made = simulation(bundle)
+        for name, mismatches in made.mismatches.items():
+            counts = ", ".join("%d %s" % (count, counter) for counter, count in made.totals["closed"][name].items())
+            yield ("graph_counters", "graph", None), none_of(len(mismatches), "%s: %s" % (name, counts))
 
 
 def run_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     lines = [line for engine in bundle.engines for line in bundle.exchanges(engine)]
-    planned = sum(len(bundle.plan(engine)) for engine in bundle.engines)
+    plans = [(engine, item) for engine in bundle.engines for item in bundle.plan(engine)]
     kept = all(plan_kept(bundle, engine) for engine in bundle.engines)
-    yield ("counts", None, None), Gate(kept and planned > 0, str(len(lines)), str(planned))
+    by_engine = Counter("frontend" if item.target == "frontend" else engine for engine, item in plans)
+    told = ", ".join("%s %d" % (name, by_engine[name]) for name in (*bundle.engines, "frontend") if by_engine[name])
+    yield ("counts", None, None), Gate(kept and bool(plans), str(len(lines)), str(len(plans)), told)
     wrong = sum(line["status"] != line["expect"] for line in lines)
-    yield ("status", None, None), none_of(wrong if lines else None)
+    yield ("status", None, None), none_of(wrong if lines else None, "%d as planned" % len(lines))
     if bundle.profile["claim"] == "exact" and bundle.operators:
         checks = bundle.json("operators.json")["checks"]
-        yield (
-            ("operators", None, None),
-            none_of(sum(c[name] for c in checks for name in MISSES) if checks else None),
-        )
-    yield ("health", None, None), none_of(len(health_misses(bundle)))
-    yield (
-        ("sources", None, None),
-        none_of(len(changed_sources(bundle)) if bundle.json("sources.json")["after"] else None),
-    )
+        elements, missed = sum(c["elements"] for c in checks), sum(c[name] for c in checks for name in MISSES)
+        detail = "0 of %d elements in %d checks" % (elements, len(checks))
+        yield ("operators", None, None), none_of(missed if checks else None, detail)
+    yield ("health", None, None), none_of(len(health_misses(bundle)), "READY throughout")
+    files = bundle.json("sources.json")["after"]
+    changed = len(changed_sources(bundle)) if files else None
+    yield ("sources", None, None), none_of(changed, "%d files unchanged" % len(files))
     for key, value, bound, passed in generated_gates(bundle):
-        yield key, Gate(passed, value, bound)
+        yield key, Gate(passed, value, bound, None)  # in its own words, which are not compared
 
 
 def plan_kept(bundle: Bundle, engine: str) -> bool:
@@ -122,8 +139,8 @@ def plan_kept(bundle: Bundle, engine: str) -> bool:
     )
 
 
-def repeat_differences(bundle: Bundle, engine: str) -> Any:
-    """How many answers differ from the first measured pass: responses but for latency, then raw records."""
+def repeat_differences(bundle: Bundle, engine: str) -> Tuple[int, int]:
+    """(answers compared with the first measured pass, how many differ): responses but for latency, then raw records."""
     lines = [line for line in bundle.exchanges(engine) if line["expect"] == 200]
     first = {
         x["request_id"]: x
@@ -150,7 +167,7 @@ def repeat_differences(bundle: Bundle, engine: str) -> Any:
                 differences += any(
                     pair[0].get(key) != pair[1].get(key) for key in ("logits", "hidden", "tokens")
                 )
-    return differences if compared else None
+    return compared, differences
 
 
 def without_latency(response: Json) -> str:
@@ -171,8 +188,8 @@ def check_gates(bundle: Bundle) -> None:
         if len(gates) != len(outcomes):
             bundle.fail(where, "is there %d times, expected %d" % (len(gates), len(outcomes)))
         for gate, outcome in zip(gates, outcomes):
-            found = {name: gate[name] for name in ("passed", "value", "bound")}
-            compare_figures(bundle, where, found, outcome._asdict())
+            found, words = {name: gate[name] for name in ("passed", "value", "bound", "detail")}, outcome.detail
+            compare_figures(bundle, where, found, dict(outcome._asdict(), detail=words if outcome.passed and words is not None else found["detail"]))
         for outcome in outcomes:
             if not outcome.passed:
                 bundle.fail(

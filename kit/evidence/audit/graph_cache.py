@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any, Dict, List
 
 from kit.evidence.audit.reading import Bundle
-from kit.evidence.audit.rules import CACHES, COUNTERS, Json, Key
+from kit.evidence.audit.rules import CACHES, COUNTERS, SAMPLES, Json, Key
 from kit.evidence.audit.values import short
 
 
@@ -161,8 +161,32 @@ def check_memory(bundle: Bundle) -> None:
                 bundle.expect("%s pools" % where, memory["pools"], pools)
                 if not 0 <= memory["allocated"] <= memory["reserved"] <= memory["peak_reserved"]:
                     bundle.fail(where, "more is allocated than reserved, or reserved than ever was")
+                if not memory["allocated"] <= memory["peak_allocated"] <= memory["peak_reserved"]:
+                    bundle.fail(where, "the most that was allocated is %d bytes" % memory["peak_allocated"])
+                compare_with_device(bundle, where, memory)
             elif bundle.profile["runtime"]["device"] == "cuda":
                 bundle.fail(where, "is missing")
+
+
+def compare_with_device(bundle: Bundle, where: str, memory: Json) -> None:
+    """What an engine holds is no more than its device has, and no less than its weights, where both are known."""
+    total = bundle.json("environment.json").get("device", {}).get("memory_bytes")
+    if total is not None and memory["peak_reserved"] > total:
+        bundle.fail(where, "%d bytes were reserved on a device of %d" % (memory["peak_reserved"], total))
+    weights = bundle.json(SAMPLES)["weight_bytes"] if bundle.measured else 0
+    if memory["allocated"] < weights:
+        bundle.fail(where, "%d bytes are allocated, expected at least the %d of the weights" % (memory["allocated"], weights))
+
+
+def check_growth(bundle: Bundle) -> None:
+    """The most that was ever taken does not shrink while a worker runs."""
+    for engine in bundle.recorded_engines:
+        moments = {line["kind"]: line.get("memory") or {} for line in bundle.worker(engine)}
+        before, after = moments.get("ready", {}), moments.get("closed", {})
+        for name in ("peak_allocated", "peak_reserved") if before and after else ():
+            if after[name] < before[name]:
+                message = "is %d, expected at least the %d of when it was ready"
+                bundle.fail("records/%s/worker.jsonl closed memory %s" % (engine, name), message % (after[name], before[name]))
 
 
 def check_counters(bundle: Bundle) -> None:
@@ -172,6 +196,8 @@ def check_counters(bundle: Bundle) -> None:
     for engine in bundle.engines:
         reported = bundle.json("records/%s/engine.json" % engine)["counters"]
         bundle.expect("counters.json %s" % engine, engines.get(engine, {}).get("counters"), reported)
+        if engine != "graph":
+            bundle.expect("counters.json %s, which has no caches" % engine, engines.get(engine), {"counters": {}})
     if "graph" in bundle.engines:
         told, made = engines.get("graph", {}), simulation(bundle)
         for moment in ("ready", "closed"):

@@ -7,9 +7,9 @@ import random
 from collections import OrderedDict
 from typing import Any, Dict, List, Tuple
 
-from kit.evidence.audit.numbers import floats, quantile, softmax
+from kit.evidence.audit.numbers import floats, is_bf16, quantile, softmax
 from kit.evidence.audit.reading import Bundle
-from kit.evidence.audit.rules import SAMPLES, Json, Key
+from kit.evidence.audit.rules import SAMPLES, Json, Key, UnreadableError
 from kit.evidence.audit.values import is_number, same, short
 
 # Figures: engines by what they are, what is measured on a GPU, and what was meant to be reached there.
@@ -30,6 +30,8 @@ RATIO_TARGETS = ((98, 0.65), (171, 0.65), (392, 0.65), (1024, 0.75), (2282, 0.75
 SPEEDUP_TARGETS = ((98, 5.0), (392, 2.6))
 VISION_TARGET_MS, PEAK_TARGET_GIB, GIB = 6.0, 4.0, 1 << 30
 LEAST_BLOCKS = 5
+MOST_ENTRIES = 400
+MOST_BLOCKS, MOST_TIMES = 64, 1024  # what one entry can hold
 RESAMPLES, RESAMPLE_SEED = 1000, 20261130
 
 
@@ -43,6 +45,8 @@ def sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
 
 def compute_sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
     document = bundle.json(SAMPLES)
+    if len(document["entries"]) > MOST_ENTRIES:
+        raise UnreadableError("%s holds %d entries, expected at most %d" % (SAMPLES, len(document["entries"]), MOST_ENTRIES))
     entries = [entry for entry in document["entries"] if sound(bundle, entry)]
     rounds = measured_together(bundle, entries)
     answers = {
@@ -98,9 +102,9 @@ def sound(bundle: Bundle, entry: Json) -> bool:
         return False
     blocks = entry["wall_ms"]
     times = [ms for block in blocks for ms in block]
-    whole = len(blocks) >= LEAST_BLOCKS and len({len(block) for block in blocks}) == 1
+    whole = LEAST_BLOCKS <= len(blocks) <= MOST_BLOCKS and len({len(block) for block in blocks}) == 1 and len(times) <= MOST_TIMES
     if not whole or not times or not all(is_number(ms) and ms > 0 for ms in times):
-        bundle.fail(where, "holds no %d or more equal blocks of positive times" % LEAST_BLOCKS)
+        bundle.fail(where, "holds no %d or more equal blocks of positive times (at most %d)" % (LEAST_BLOCKS, MOST_BLOCKS))
         return False
     sizes = [entry["pool_bytes"]] + ([] if entry["extra_bytes"] is None else [entry["extra_bytes"]])
     if not all(type(size) is int and size >= 0 for size in sizes):
@@ -109,6 +113,9 @@ def sound(bundle: Bundle, entry: Json) -> bool:
     cold = entry["cold_ms"]
     if cold is not None and not (is_number(cold) and cold > 0):
         bundle.fail(where, "cold_ms is %s, expected a time or nothing" % short(cold))
+        return False
+    if bundle.profile["runtime"]["dtype"] == "bfloat16" and not all(map(is_bf16, entry["logits"] or ())):
+        bundle.fail(where, "holds logits that are no BF16 numbers, expected what the model's dtype holds")
         return False
     if not all(math.isfinite(logit) for text in entry["logits"] or () for logit in floats(text)):
         bundle.fail(where, "holds logits that are not finite")

@@ -62,10 +62,37 @@ def check_notebook_run(bundle: Bundle, name: str, cells: List[Json]) -> None:
             bundle.fail(at, message % (cell.get("execution_count"), count))
         if any(output.get("output_type") == "error" for output in cell["outputs"]):
             bundle.fail(at, "ended in an error")
-        if "nbval-check-output" in tags(cell) and not cell["outputs"]:
-            bundle.fail(at, "is a verdict cell without output")
+        if "nbval-check-output" in tags(cell):
+            check_verdict_cell(bundle, at, cell["outputs"])
     if not count:
         bundle.fail(name, "has no code")
+
+
+def check_verdict_cell(bundle: Bundle, at: str, outputs: List[Json]) -> None:
+    """A verdict cell printed its verdict, and that is a pass."""
+    if not outputs:
+        bundle.fail(at, "is a verdict cell without output")
+        return
+    text = "".join(joined(output, "text") for output in outputs if output.get("output_type") == "stream")
+    last = (text.rstrip().split("\n") or [""])[-1].split()
+    if last[:2] != ["this", "stage"] or last[-1:] != ["PASS"]:
+        bundle.fail(at, "is a verdict cell that ends in %s, expected this stage to PASS" % short(" ".join(last)))
+
+
+def check_declared_profile(bundle: Bundle) -> None:
+    """Every stage was given one profile; where that file is packed, it is the bundle's own profile.toml."""
+    given = {}
+    for stage in bundle.stages():
+        name = "stages/%s.json" % stage
+        if bundle.exists(name):
+            given[name] = bundle.json(name)["parameters"].get("profile")
+    for name, path in given.items():
+        bundle.expect("%s parameters profile" % name, path, next(iter(given.values())))
+        packed = bundle.sources().get(str(path))
+        if packed is None:
+            bundle.leave("the profile as the stages were given it (%s is not in the packed sources)" % short(path))
+        elif packed != bundle.read("profile.toml"):
+            bundle.fail("profile.toml", "is not the packed %s that the stages were given" % short(path))
 
 
 def check_notebook_parameters(bundle: Bundle, name: str, cells: List[Json], stage: str) -> None:
@@ -89,8 +116,8 @@ def tags(cell: Json) -> List[str]:
     return list(cell.get("metadata", {}).get("tags", ()))
 
 
-def joined(cell: Json) -> str:
-    source = cell["source"]
+def joined(cell: Json, key: str = "source") -> str:
+    source = cell[key]
     return source if isinstance(source, str) else "".join(source)
 
 

@@ -22,6 +22,11 @@ def floats(text: str) -> Tuple[float, ...]:
     return struct.unpack("<%df" % (len(data) // 4), data)
 
 
+def is_bf16(text: str) -> bool:
+    """Whether all float32 values behind a hex text are BF16 numbers: their lower halves are empty."""
+    return all(text[index : index + 4] == "0000" for index in range(0, len(text), 8))
+
+
 def bf16(data: bytes) -> Tuple[float, ...]:
     """BF16 values, little endian, as Python floats."""
     halves = struct.unpack("<%dH" % (len(data) // 2), data)

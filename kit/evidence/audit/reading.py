@@ -21,6 +21,7 @@ from kit.evidence.audit.rules import (
     GENERATED_STAGE,
     MOST_BYTES,
     MOST_FILES,
+    MOST_IN_ALL,
     MOST_LINES,
     MOST_PASSES,
     MOST_PROBLEMS,
@@ -42,11 +43,16 @@ class Post(NamedTuple):
     visions: List[Json]
 
 
+READERS = ("json", "jsonl", "body")  # methods of Bundle that are asked for a file by its name
+
+
 def once(method: Callable[..., Any]) -> Callable[..., Any]:
     """Keep what a method of Bundle returns; nothing here changes while it is read."""
 
     def kept(self: Bundle, *arguments: Any) -> Any:
         key = (method.__name__, *arguments)
+        if method.__name__ in READERS:
+            self.touched.append(("records/bodies/%s" if method.__name__ == "body" else "%s") % arguments[0])
         if key not in self.memory:
             self.memory[key] = method(self, *arguments)
         return self.memory[key]
@@ -73,6 +79,7 @@ class Bundle:
         self.problem_count = 0
         self.not_checked: Dict[str, None] = {}
         self.memory: Dict[Any, Any] = {}
+        self.touched: List[str] = []  # files that the check at work has asked for, in order
 
     def fail(self, where: str, message: str) -> None:
         problem = "%s: %s: %s" % (self.rule, where, message)
@@ -96,7 +103,7 @@ class Bundle:
     @once
     def files(self) -> Any:
         """(names of all regular files, names of everything that is neither a file nor a folder of files)."""
-        files, odd, pending = set(), [], [""]
+        files, odd, pending, size = set(), [], [""], 0
         while pending:
             folder = pending.pop()
             entries = list_folder(os.path.join(self.path, folder))
@@ -111,8 +118,10 @@ class Bundle:
                     pending.append(name + "/")
                 else:
                     files.add(name)
-            if len(files) > MOST_FILES:
-                raise NotJudgedError("%s holds more than %d files" % (self.path, MOST_FILES))
+                    size += entry.stat().st_size
+            if len(files) > MOST_FILES or size > MOST_IN_ALL:
+                message = "%s holds more than a bundle does, expected at most %d files and %d bytes"
+                raise NotJudgedError(message % (self.path, MOST_FILES, MOST_IN_ALL))
         return files, sorted(odd)
 
     def exists(self, name: str) -> bool:
@@ -132,9 +141,12 @@ class Bundle:
 
     @once
     def digest(self, name: str) -> Any:
-        """SHA-256 of a file, however large."""
+        """SHA-256 of a file. Raises UnreadableError for one that no run leaves, before it is read."""
         found = hashlib.sha256()
         try:
+            size = os.path.getsize(os.path.join(self.path, *name.split("/")))
+            if size > MOST_BYTES:
+                raise UnreadableError("%s is of %d bytes, expected at most %d" % (name, size, MOST_BYTES))
             with open(os.path.join(self.path, *name.split("/")), "rb") as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     found.update(block)
@@ -334,16 +346,19 @@ class Bundle:
     def sources(self) -> Any:
         """Name -> bytes of every source file packed into the bundle."""
         found: Dict[str, bytes] = {}
+        data = self.unzipped("source.tar.gz")
         try:
-            with tarfile.open(fileobj=io.BytesIO(self.unzipped("source.tar.gz")), mode="r:") as archive:
+            with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
                 for member in archive:
-                    if not member.isfile() or not safe_name(member.name) or member.name in found:
-                        raise UnreadableError(
-                            "source.tar.gz: %s is no plain file of its own" % short(member.name)
-                        )
+                    plain = member.isfile() and not member.issparse() and safe_name(member.name)
+                    if not plain or member.name in found:
+                        raise UnreadableError("source.tar.gz: %s is no plain file of its own" % short(member.name))
+                    if member.size > len(data) or len(found) > MOST_FILES:
+                        message = "source.tar.gz: %s claims %d bytes of the %d there are"
+                        raise UnreadableError(message % (short(member.name), member.size, len(data)))
                     file = archive.extractfile(member)
                     found[member.name] = file.read() if file else b""
-        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError) as error:
             raise UnreadableError("source.tar.gz cannot be read: %s" % error) from error
         return found
 

@@ -10,13 +10,16 @@ SLACK = 1e-12  # on bounds, and between two computations of one figure
 SUM_TOLERANCE = 1e-6
 LABELS = 32
 MOST_LISTED = 50
+NUMBER_TYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64"}  # by their names in shards
 NOT_VISIBLE = "not visible"  # what the device's driver refused to say
 # What is larger than anything a run leaves is refused before it is read.
 MOST_BYTES = 1 << 28  # of a file, and of an unpacked archive
 MOST_FILES = 100_000
+MOST_IN_ALL = 4 << 30
 MOST_LINES = 250_000  # of a record
 MOST_PROBLEMS = 10_000  # that are kept; more are counted
 MOST_TEXT = 1 << 20  # of a program text that is parsed
+MOST_OF_SUMS = 8 << 20  # bytes of a checksum file
 MOST_PASSES = 100
 LONGEST_NAME = 400  # of a value that the result repeats
 DEEPEST = 32  # folders within folders
@@ -35,7 +38,7 @@ OPERATORS = "06_operators"
 NATIVE_STAGES = (OPERATORS, "07_faults")
 GENERATED_STAGE = "08_generated"
 SENTINEL = "finished"
-FROZEN_ONLY = "answers frozen with the protocol alone"
+FROZEN_ONLY = "judged against the answers frozen with the protocol alone: no reference engine was run"
 # Every file has one of these roles. Documents have a format; the rest is there, or may be there.
 DOCUMENTS = {
     "run.json": "kit-run/1",
@@ -54,8 +57,8 @@ OPERATOR_DOCUMENTS = {"operators.json": "kit-operators/1", "signal.json": "kit-s
 MEASURED_DOCUMENTS = {"records/performance_samples.json": "kit-performance-samples/1"}
 GENERATED, GENERATED_LINES, LAYERS = "generated.json", "records/generated.jsonl", "layers.json"
 GENERATED_DOCUMENTS = {GENERATED: "kit-generated/1", LAYERS: "kit-layers/1"}
-FLOOR = "records/floor.json"
-OPTIONAL_DOCUMENTS = {"records/draws.json": "kit-draws/1", FLOOR: "kit-floor/1", "diagnosis.json": "kit-diagnosis/1"}
+FLOOR, FAULTS = "records/floor.json", "records/faults.json"
+OPTIONAL_DOCUMENTS = {"records/draws.json": "kit-draws/1", FLOOR: "kit-floor/1", FAULTS: "kit-faults/1", "diagnosis.json": "kit-diagnosis/1"}
 CRATE = "ro-crate-metadata.json"
 PLAIN = ("profile.toml", "source.tar.gz", CRATE, "report.html", "audit.py", "protocol/corpus.jsonl")
 LEDGER, DRAWS, SAMPLES = "records/autotune.json", "records/draws.json", "records/performance_samples.json"

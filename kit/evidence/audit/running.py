@@ -23,12 +23,14 @@ import json
 import os
 import struct
 import sys
+from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Tuple
 
 from kit.evidence.audit.answers import check_answers, check_logits
-from kit.evidence.audit.autotune import check_autotune, draw_of
+from kit.evidence.audit.autotune import check_autotune, check_tuning, draw_of
 from kit.evidence.audit.catalogue import check_crate
-from kit.evidence.audit.checkpoint import check_checkpoint, check_weights
+from kit.evidence.audit.checkpoint import check_checkpoint, check_inventory, check_weights
+from kit.evidence.audit.described import check_described, check_installed
 from kit.evidence.audit.device import check_device
 from kit.evidence.audit.diagnosis import check_diagnosis
 from kit.evidence.audit.draws import check_draws
@@ -36,20 +38,31 @@ from kit.evidence.audit.drift import check_drift
 from kit.evidence.audit.drills import check_drills
 from kit.evidence.audit.effects import check_signal
 from kit.evidence.audit.environment import check_packages, check_settings
-from kit.evidence.audit.exchanges import check_bodies, check_exchanges, check_plan, check_refusals
+from kit.evidence.audit.exchanges import (
+    check_attempts,
+    check_bodies,
+    check_exchanges,
+    check_own_answers,
+    check_plan,
+    check_refusals,
+)
 from kit.evidence.audit.files import check_formats, check_roles, check_sums
 from kit.evidence.audit.floor import check_floor
 from kit.evidence.audit.gates import check_gates
 from kit.evidence.audit.generated import check_generated
-from kit.evidence.audit.graph_cache import check_counters, check_graph, check_memory
+from kit.evidence.audit.graph_cache import check_counters, check_graph, check_growth, check_memory
 from kit.evidence.audit.hidden_rows import check_hidden_rows
 from kit.evidence.audit.identity import check_identity, check_profile_toml
 from kit.evidence.audit.latency import check_performance
 from kit.evidence.audit.layers import check_layers
-from kit.evidence.audit.notebooks import check_notebooks, check_stages
+from kit.evidence.audit.moments import check_clocks, check_order, check_starts_of_workers, check_timings
+from kit.evidence.audit.notebooks import check_declared_profile, check_notebooks, check_stages
+from kit.evidence.audit.operator_plan import check_comparisons, check_proofs
 from kit.evidence.audit.operators import check_operators
-from kit.evidence.audit.protocol import check_protocol, check_published
+from kit.evidence.audit.planted import check_planted
+from kit.evidence.audit.protocol import check_packed_protocol, check_protocol, check_published
 from kit.evidence.audit.reading import Bundle
+from kit.evidence.audit.results import check_results
 from kit.evidence.audit.rules import (
     AUDIT_VERSION,
     DOCUMENTS,
@@ -65,14 +78,18 @@ from kit.evidence.audit.rules import (
     NotJudgedError,
     UnreadableError,
 )
+from kit.evidence.audit.session import check_session
+from kit.evidence.audit.shapes import check_shapes
 from kit.evidence.audit.signature import NO_SIGNERS, Signers, check_signature, judge_signature, refuse_signers
 from kit.evidence.audit.sources import check_auditor, check_sources
+from kit.evidence.audit.told import not_derived
 from kit.evidence.audit.values import short
 from kit.evidence.audit.verdict import check_headline, check_verdict
 from kit.evidence.audit.workers import check_engines, check_health, check_posts, check_worker
 
+MOST_NAMED = 3  # files named where a check could not be completed
 CHECKS: Tuple[Callable[[Bundle], None], ...] = (
-    check_verdict, check_sums, check_signature, check_roles, check_formats, check_crate,
+    check_verdict, check_sums, check_signature, check_roles, check_formats, check_shapes, check_crate,
     check_identity, check_profile_toml, check_protocol, check_published, check_settings, check_packages, check_device, check_autotune,
     check_checkpoint,
     check_weights,
@@ -81,7 +98,10 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
     check_drift, check_diagnosis, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
-    check_generated, check_layers, check_floor,
+    check_clocks, check_timings, check_starts_of_workers, check_order, check_results, check_described, check_installed,
+    check_tuning, check_inventory, check_comparisons, check_proofs, check_attempts, check_own_answers, check_growth,
+    check_declared_profile, check_packed_protocol, check_session,
+    check_generated, check_layers, check_floor, check_planted,
     check_gates, check_headline,
 )  # fmt: skip
 
@@ -166,6 +186,7 @@ def summary(bundle: Bundle, most_listed: int, signature: str) -> Json:
         "problems": list(bundle.problems)[:most_listed],
         "problem_count": bundle.problem_count,
         "not_checked": list(bundle.not_checked),
+        "not_derived": told_alone(bundle),
         "auditor": AUDIT_VERSION,
     }
 
@@ -174,6 +195,14 @@ def plain(value: Any) -> Any:
     """What may stand in the result: a short value as it is, anything else in words."""
     told = value is None or isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= LONGEST_NAME)
     return value if told else short(value)
+
+
+def told_alone(bundle: Bundle) -> List[str]:
+    """What rests on the run's word alone; nothing where not even the profile can be read."""
+    try:
+        return not_derived(bundle)
+    except (UnreadableError, LookupError, TypeError):
+        return []
 
 
 def not_judged(reason: str) -> Json:
@@ -197,6 +226,8 @@ def show(result: Json) -> None:
         print("problem: and %d more" % (result["problem_count"] - len(result["problems"])))
     for item in result["not_checked"]:
         print("not checked: %s" % printable(item))
+    for item in result.get("not_derived", ()):
+        print("not derived, the run's own word: %s" % printable(item))
     print(
         "beyond any offline check: a forgery that is consistent throughout; compare bundle_sha256 with a published one"
     )

@@ -5,18 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any, List, NoReturn, Tuple
+from typing import Any, Dict, List, NoReturn, Tuple
 
 from kit.evidence.audit.rules import SLACK, Json, UnreadableError
+
+
+class Named(Dict[str, Any]):
+    """A JSON object that knows which file it came from, so that a missing key is told with its file."""
+
+    __slots__ = ("where",)
+    where: str
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise UnreadableError("%s has no %s, expected one" % (self.where, short(key)))
 
 
 def parse_json(data: bytes, where: str) -> Any:
     """Strict JSON: no key twice in an object, no NaN, nothing infinite, no whole number over 64 bits."""
 
     def pairs(items: List[Tuple[str, Any]]) -> Json:
-        if len(dict(items)) != len(items):
+        found = Named(items)
+        found.where = where
+        if len(found) != len(items):
             raise UnreadableError("%s has a key twice in one object" % where)
-        return dict(items)
+        return found
 
     def constant(name: str) -> NoReturn:
         raise UnreadableError("%s holds %s, which is no number" % (where, name))

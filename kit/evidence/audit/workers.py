@@ -11,9 +11,16 @@ from kit.evidence.audit.rules import Json
 from kit.evidence.audit.values import short
 
 
+DECISION_PATH = "/v1/systemone"
+WARM_UPS = [("question", "text", "choice"), ("vision", "image", None), ("question", "image", "noul")]
+
+
 def check_worker(bundle: Bundle) -> None:
     """The worker's record is in order: warm-ups, ready, then every post from 1 with its forwards before it."""
     for engine in bundle.recorded_engines:
+        warm = [line for line in bundle.worker(engine) if line["kind"] in ("question", "vision") and line["sequence"] is None]
+        told = [(line["kind"], line["warmup"], line.get("type")) for line in warm]
+        bundle.expect("records/%s/worker.jsonl warm-ups" % engine, told, WARM_UPS)
         where, kinds = "records/%s/worker.jsonl" % engine, []
         numbers: List[Any] = []
         pending: set[Any] = set()
@@ -62,6 +69,7 @@ def check_posts(bundle: Bundle) -> None:
             at = "records/%s/worker.jsonl post %s" % (engine, line["sequence"])
             for key in ("status", "request_sha256", "response_sha256"):
                 bundle.expect("%s %s" % (at, key), post.line[key], line[key])
+            bundle.expect("%s path" % at, post.line["path"], DECISION_PATH)
             if line["status"] == 200:
                 check_forwards(bundle, at, bundle.body(line["request_sha256"]), line["modality"], post)
             elif post.questions or post.visions:

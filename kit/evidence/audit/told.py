@@ -1,0 +1,46 @@
+"""What a bundle says and nothing in it can show: the run's own word, named so that a reader knows it as such.
+
+Covers: the list that goes with every result. Does not cover: what this audit left out by circumstance
+(`Bundle.leave`), or what people look at (report, figures, logs).
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+from kit.evidence.audit.reading import Bundle
+
+ALWAYS = (
+    "that the packed sources, and no others, ran",
+    "records/rows: that the hidden rows came out of the model named (label logits follow from them)",
+    "records/*/worker.jsonl and exchanges.jsonl: times, within the order and sums they must keep",
+    "records/*/engine.json: what a process says of itself, beyond profile, packages and checkpoint",
+    "environment.json: the machine, and that installed packages equal their installers' records",
+    "checkpoint.json: that the weights have the digest and the sum told; their files are not in the bundle",
+    "notebooks: printed outputs, but for the last line of each verdict cell",
+)
+OF_OPERATORS = (
+    "operators.json: how many elements differed, and how often each op was run and replayed",
+    "signal.json: how far each change moved row and logits",
+)
+OF_DRILLS = ("records/drills.jsonl: that the drills ended as told",)
+OF_A_DEVICE = (
+    "device.json: what the driver said",
+    "records/autotune.json: that the winners were drawn as told",
+)
+OF_A_SESSION = (
+    "records/performance_samples.json: times, bytes and logits of workloads that no record holds",
+    "performance.json measured: floors, bandwidth, profile, adapter swap, stream and seconds",
+)
+
+
+def not_derived(bundle: Bundle) -> List[str]:
+    """Every fact of this bundle that rests on the run's word alone."""
+    on_gpu = bundle.profile["runtime"]["device"] == "cuda"
+    return [
+        *ALWAYS,
+        *(OF_OPERATORS if bundle.operators else ()),
+        *(OF_DRILLS if bundle.native else ()),
+        *(OF_A_DEVICE if on_gpu else ()),
+        *(OF_A_SESSION if bundle.measured else ()),
+    ]
