@@ -241,3 +241,11 @@ def test_a_strip_has_a_dot_a_question_and_a_band_a_modality() -> None:
     assert drawn.count("floor, text") == 1
     assert "gate 0.02" in drawn
     assert "gate" not in strip(Strip("steps", {"native": [(0, 0.0, "a")]}, [("text", 0, 0)], None, {}))
+
+
+def test_a_ladder_of_a_run_whose_engines_record_no_logits_says_so(sealed: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(sealed, tmp_path / "run")
+    assert "all engines stand on the reference&#x27;s rungs" in report.render(path)
+    for engine in ("native", "graph"):
+        (path / "records" / engine / "worker.jsonl").unlink()
+    assert "the reference stands alone" in report.render(path)
