@@ -52,7 +52,7 @@ def not_made(reason: str) -> dict[str, Any]:
 def _engine(candidate: Candidate, finding: Finding, forms: Mapping[str, str], declared: Temperatures) -> dict[str, Any]:
     return {
         "outcome": finding.outcome,
-        "words": sentence(candidate.name, finding, forms, declared),
+        "words": sentence(candidate.name, finding, forms, declared) + _left_out(candidate.missing),
         "questions": finding.questions,
         "missing": list(candidate.missing),
         "nearest": _match(finding.nearest),
@@ -61,6 +61,13 @@ def _engine(candidate: Candidate, finding: Finding, forms: Mapping[str, str], de
         "same": [_match(match) for match in finding.same],
         "matches": [_match(match) for match in finding.matches],
     }
+
+
+def _left_out(missing: Sequence[str]) -> str:
+    """What no comparison says anything about."""
+    if not missing:
+        return ""
+    return f"; {len(missing)} answer{'s' if len(missing) > 1 else ''} could not be compared, first {missing[0]}"
 
 
 def _match(match: Match) -> dict[str, Any]:

@@ -134,5 +134,6 @@ def line(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def exit_code(made: dict[str, Any]) -> int:
-    """0: every candidate answers as the reference does, plainly or with a change that was named. 1: one does not."""
-    return int(any(entry["outcome"] == "unexplained" for entry in made["engines"].values()))
+    """0: every candidate answers as the reference does, plainly or with a change that was named. 1: one does not, or
+    answers that could not be compared are left without an explanation."""
+    return int(any(entry["outcome"] == "unexplained" or (entry["outcome"] == "same" and entry["missing"]) for entry in made["engines"].values()))

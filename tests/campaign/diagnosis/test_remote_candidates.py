@@ -111,6 +111,19 @@ def test_what_is_no_known_change_is_not_explained_away(
     assert entry["words"].startswith("nothing in the library explains remote")
 
 
+def test_answers_that_cannot_be_compared_are_told_with_the_rest(
+    site: Site, official: ReferenceEngine, cases: list[Case], library: None
+) -> None:
+    subject = Subject(site.native())
+    responses = {case.id: json.loads(subject.post(case.body).body) for case in cases[1:]}
+    made = running.diagnose_with(official, cases, [candidates.of_responses("native", cases, responses)])
+    (entry,) = made["engines"].values()
+    assert entry["outcome"] == "same"
+    assert f"{len(cases[0].questions)} answer" in entry["words"]
+    assert f"could not be compared, first {cases[0].id}/" in entry["words"]
+    assert running.exit_code(made) == 1
+
+
 # ---------------------------------------------------------------- other ways to name a candidate
 
 
