@@ -10,16 +10,15 @@ from kit.evidence.audit.reading import Bundle, Post
 from kit.evidence.audit.rules import Json
 from kit.evidence.audit.values import short
 
-
 DECISION_PATH = "/v1/systemone"
-WARM_UPS = [("question", "text", "choice"), ("vision", "image", None), ("question", "image", "noul")]
+WARM_UPS = [("question", "text"), ("vision", "image"), ("question", "image")]
 
 
 def check_worker(bundle: Bundle) -> None:
     """The worker's record is in order: warm-ups, ready, then every post from 1 with its forwards before it."""
     for engine in bundle.recorded_engines:
         warm = [line for line in bundle.worker(engine) if line["kind"] in ("question", "vision") and line["sequence"] is None]
-        told = [(line["kind"], line["warmup"], line.get("type")) for line in warm]
+        told = [(line["kind"], line["warmup"]) for line in warm]
         bundle.expect("records/%s/worker.jsonl warm-ups" % engine, told, WARM_UPS)
         where, kinds = "records/%s/worker.jsonl" % engine, []
         numbers: List[Any] = []
