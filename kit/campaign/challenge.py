@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.prompts import GENERATOR, generate_mixed
-from kit.campaign.reading import decode_float32
 from kit.campaign.sensitivity import SLACK, changed_steps
 from kit.contract.answer import softmax
 from kit.evidence import manifest
 from kit.evidence.audit.hidden_rows import hidden_fault
 from kit.evidence.audit.numbers import bf16
+from kit.evidence.floats import decode_float32, float32_hex
 from kit.evidence.records import sha256_bytes, sha256_file, write_json
 from kit.profile import Gates, Profile, load_profile
 
@@ -101,8 +101,6 @@ def answers(bundle: Path, seed: int, count: int, profile: Profile) -> dict[str, 
 
 
 def answered(case: Case, result: QuestionResult) -> dict[str, Any]:
-    from kit.serve.recorder import float32_hex
-
     return {
         "request": case.id, "question": result.question_id, "tokens": result.tokens,
         "logits": float32_hex(result.logits), "hidden": result.hidden.hex(),

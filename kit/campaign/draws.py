@@ -27,15 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 from kit import runtime
 from kit.campaign.protocol import Case, load_protocol
-from kit.campaign.reading import decode_float32
 from kit.campaign.run_folder import RunError, exclusive, open_run
 from kit.campaign.sensitivity import changed_steps, first_maximum
 from kit.contract.answer import softmax
 from kit.engine import autotune
 from kit.evidence import provenance
+from kit.evidence.floats import decode_float32, float32_hex
 from kit.evidence.records import sha256_bytes, sha256_json, write_json
 from kit.profile import PROJECT_ROOT, load_profile
-from kit.serve.recorder import float32_hex
 
 if TYPE_CHECKING:
     from kit.engine.base import Decision, Engine

@@ -20,8 +20,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from kit.campaign.figures import ENGINE_STYLE, FAINT, GATE_COLOUR, INK, QUIET, STYLE, Plot, canvas, titled
-from kit.campaign.sensitivity import bf16_spacing, first_maximum
+from kit.campaign.sensitivity import first_maximum
 from kit.contract.answer import softmax
+from kit.evidence.floats import bf16_around, bf16_spacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,7 +189,7 @@ def _absolute(axis: Any, ladder: Ladder, shown: Sequence[int]) -> None:
     """Each candidate's BF16 numbers as rungs at their height, as far as the logits that are drawn and two further."""
     low, high = _range(ladder, shown)
     for x, i in enumerate(shown):
-        _rails(axis, x, rungs_around(ladder.reference[i], low, high))
+        _rails(axis, x, bf16_around(ladder.reference[i], low, high, MOST_RUNGS))
     _columns(axis, [_short(ladder.candidates[i]) for i in shown])
     _marks(axis, ladder, shown, low, high, lambda i, value: value)
     pad = 0.03 * (high - low)
@@ -236,31 +237,6 @@ def _range(ladder: Ladder, shown: Sequence[int]) -> tuple[float, float]:
     values += [value for value in others if low - reach <= value <= high + reach]
     step = max(map(bf16_spacing, values))
     return min(values) - 2 * step, max(values) + 2 * step
-
-
-def rungs_around(value: float, low: float, high: float) -> list[float]:
-    """BF16 numbers from `low` to `high`, in order, no more than `MOST_RUNGS` from the BF16 number `value` either way.
-
-    The bound is for logits near zero, where BF16 numbers are almost without end.
-    """
-    found = [value]
-    for direction in (-1, 1):
-        rung = value
-        for _ in range(MOST_RUNGS):
-            rung = _neighbour(rung, direction)
-            if not low <= rung <= high:
-                break
-            found.append(rung)
-    return sorted(found)
-
-
-def _neighbour(value: float, direction: int) -> float:
-    """The next BF16 number up (1) or down (-1). Below a power of two numbers lie twice as close."""
-    step = bf16_spacing(value)
-    towards_zero = value * direction < 0
-    if towards_zero and math.frexp(abs(value))[0] == 0.5:
-        step /= 2
-    return value + direction * step
 
 
 def _marks(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from kit.campaign.sensitivity import BF16_FRACTION_BITS, BF16_MIN_NORMAL_EXPONENT
+from kit.evidence.floats import BF16_FRACTION_BITS, BF16_MIN_NORMAL_EXPONENT
 from kit.kernels.proof import bits as bits_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from kit.campaign.protocol import load_protocol
 from kit.contract import strict_json
 from kit.contract.errors import ContractError
+from kit.evidence.floats import decode_float32
 from kit.evidence.records import RecordError, read_jsonl
 from kit.profile import Profile, profile_from_dict
 
@@ -211,12 +211,6 @@ def question_record(line: Mapping[str, Any]) -> QuestionRecord:
         decode_float32(line["logits"]),
         line["hidden"],
     )
-
-
-def decode_float32(text: str) -> tuple[float, ...]:
-    """Numbers behind the hex of little-endian float32 values."""
-    data = bytes.fromhex(text)
-    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 def _exchange(

@@ -3,8 +3,8 @@
 A probability gate of 0.02 means one BF16 step on one question and thirty on another. So each question carries
 the change of its logit differences in steps, and the smallest shift of one logit that some gate would see.
 
-Covers: BF16 spacing, logit steps, detectable steps. Does not cover: probability drift itself
-(`kit.campaign.drift`).
+Covers: logit steps, detectable steps. Does not cover: the spacing of BF16 (`kit.evidence.floats`), probability drift
+itself (`kit.campaign.drift`).
 """
 
 from __future__ import annotations
@@ -14,18 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kit.contract.answer import softmax
+from kit.evidence.floats import bf16_spacing
 from kit.profile import Gates
 
 SLACK = 1e-12  # added to each bound, so that a drift of exactly the bound passes despite float64 rounding
 MAX_STEPS = 4096
-BF16_FRACTION_BITS = 7
-BF16_MIN_NORMAL_EXPONENT = -126
-
-
-def bf16_spacing(value: float) -> float:
-    """Distance between neighbouring BF16 numbers at |value|: 2**(floor(log2|value|) - 7), 2**-133 below 2**-126."""
-    exponent = math.frexp(abs(value))[1] - 1 if value else BF16_MIN_NORMAL_EXPONENT
-    return math.ldexp(1.0, max(exponent, BF16_MIN_NORMAL_EXPONENT) - BF16_FRACTION_BITS)
 
 
 def first_maximum(values: Sequence[float]) -> int:

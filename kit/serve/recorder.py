@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.engine.base import Event
+from kit.evidence.floats import float32_hex
 from kit.evidence.records import sha256_bytes, store_body
 
 if TYPE_CHECKING:
@@ -150,11 +149,6 @@ def post_line(
         "timings_ms": timings_ms or {},
         "counters": counters or {},
     }
-
-
-def float32_hex(values: Sequence[float]) -> str:
-    """Hex of values as little-endian float32."""
-    return struct.pack(f"<{len(values)}f", *values).hex()
 
 
 def _event(event: Event) -> Line:

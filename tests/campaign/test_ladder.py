@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-import struct
 from pathlib import Path
-
-import pytest
 
 from kit.campaign import ladder as ladders
 from kit.campaign.drift import compute_drift
-from kit.campaign.ladder import Ladder, lesson, one_question, rungs_around
+from kit.campaign.ladder import Ladder, lesson, one_question
 from kit.campaign.reading import probabilities_frame, read_run
 from kit.campaign.sensitivity import detectable
 from kit.campaign.stage_figures import most_sensitive
@@ -29,23 +25,6 @@ def heights(figure: object, label: str) -> list[float]:
     (axis,) = figure.axes  # type: ignore[attr-defined]
     (line,) = [line for line in axis.lines if line.get_label() == label]
     return [float(y) for y in line.get_ydata()]
-
-
-def is_bf16(value: float) -> bool:
-    return struct.pack("<f", value)[:2] == b"\0\0" and struct.unpack("<f", struct.pack("<f", value))[0] == value
-
-
-@pytest.mark.parametrize("value", [20.875, 16.0, 15.9375, 0.25, -1.0, 0.0])
-def test_rungs_are_neighbouring_bf16_numbers(value: float) -> None:
-    rungs = rungs_around(value, value - 3, value + 3)
-    assert value in rungs
-    assert all(map(is_bf16, rungs))
-    assert rungs == sorted(set(rungs))
-    for low, high in itertools.pairwise(rungs):
-        middle = (low + high) / 2
-        assert not is_bf16(middle), "a BF16 number lies between two rungs"
-    assert rungs[0] >= value - 3
-    assert len(rungs) <= 2 * ladders.MOST_RUNGS + 1
 
 
 def test_wide_rungs_are_drawn_where_the_logits_are() -> None:

@@ -4,29 +4,19 @@ import itertools
 import math
 
 import pytest
-import torch
 
 from kit.campaign.sensitivity import (
     MAX_STEPS,
     Detectable,
-    bf16_spacing,
     changed_steps,
     detectable,
     fails_a_gate,
 )
 from kit.contract.answer import softmax
+from kit.evidence.floats import bf16_spacing
 from kit.profile import Gates
 
 GATES = Gates()
-
-
-def test_spacing_is_the_distance_torch_sees_between_neighbours() -> None:
-    # Neighbours in BF16 differ by one in their bits; the lower one of each pair fixes the spacing.
-    bits = torch.arange(0, 0x7F7F, 37, dtype=torch.int16)
-    values = bits.view(torch.bfloat16).double()
-    above = (bits + 1).view(torch.bfloat16).double()
-    for value, gap in zip(values.tolist(), (above - values).tolist(), strict=True):
-        assert bf16_spacing(value) == gap == bf16_spacing(-value)
 
 
 def test_changes_are_counted_in_steps_of_the_larger_magnitude() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.serve.recorder import Recorder, RecordError, float32_hex, post_line
+from kit.serve.recorder import Recorder, RecordError, post_line
 from kit.serve.warmup import image_request, text_request, warm_up
 from tests.serve.fake_engine import FakeEngine
 
@@ -43,10 +43,6 @@ def test_numbers_json_does_not_have_are_refused(tmp_path: Path) -> None:
         recorder.write(post_line(1, "/", 200, "0", "0", math.nan))
     assert len((tmp_path / "worker.jsonl").read_text().splitlines()) == 1
     recorder.close()
-
-
-def test_logits_are_little_endian_float32() -> None:
-    assert float32_hex([1.0, -2.0]) == "0000803f" + "000000c0"
 
 
 def test_without_a_path_lines_are_accepted_and_dropped() -> None:

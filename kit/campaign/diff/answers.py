@@ -18,9 +18,10 @@ from typing import Any
 
 from kit.campaign.answers import UnreadableAnswerError, mean, read_answer
 from kit.campaign.diff.evidence import Evidence
-from kit.campaign.reading import Exchange, decode_float32
+from kit.campaign.reading import Exchange
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
 from kit.contract.answer import AnswerError, softmax
+from kit.evidence.floats import decode_float32, float32_bytes
 from kit.evidence.records import read_jsonl
 from kit.profile import Gates
 
@@ -192,7 +193,7 @@ def _raw(a: Evidence, b: Evidence, one: Answered, other: Answered) -> dict[str, 
     """Bits and steps; None where one side recorded no logits or no row. hidden_rms: relative to A's row."""
     found: dict[str, Any] = dict.fromkeys(("hidden_same", "hidden_bits", "hidden_rms", "logit_bits", "steps"))
     if one.logits is not None and other.logits is not None and len(one.logits) == len(other.logits):
-        found["logit_bits"] = differing_bits(_packed(one.logits), _packed(other.logits))
+        found["logit_bits"] = differing_bits(float32_bytes(one.logits), float32_bytes(other.logits))
         found["steps"] = changed_steps(one.logits, other.logits)
     if one.hidden is None or other.hidden is None:
         return found
@@ -225,7 +226,3 @@ def _values(row: bytes, dtype: str) -> Sequence[float]:
         return array(ITEM[dtype], row)
     upper = array("H", row)
     return array("f", b"".join(struct.pack("<HH", 0, value) for value in upper))
-
-
-def _packed(logits: Sequence[float]) -> bytes:
-    return struct.pack(f"<{len(logits)}f", *logits)

@@ -19,12 +19,12 @@ from kit.campaign.floor.proof import Proof
 from kit.campaign.oracle_errors import decoded, relative_l2
 from kit.campaign.performance.statistics import quantile
 from kit.campaign.prompts import GENERATOR
-from kit.campaign.reading import RecordsError, decode_float32, read_json
+from kit.campaign.reading import RecordsError, read_json
 from kit.campaign.sensitivity import changed_steps, first_maximum
 from kit.contract.answer import softmax
+from kit.evidence.floats import decode_float32, float32_hex
 from kit.evidence.records import sha256_bytes
 from kit.profile import Profile
-from kit.serve.recorder import float32_hex
 
 FORMAT = "kit-floor/1"
 FILE = "records/floor.json"

@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Any
 from kit import runtime
 from kit.campaign.floor import asking
 from kit.campaign.floor.asking import Answer
-from kit.campaign.generated.lines import decode_float64, float64_hex
-from kit.campaign.reading import decode_float32
+from kit.evidence.floats import decode_float32, decode_float64, float32_hex, float64_hex
 from kit.evidence.records import write_atomic
 from kit.profile import PROJECT_ROOT, load_profile
-from kit.serve.recorder import float32_hex
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,6 +17,7 @@ from kit.campaign.generated.lines import Line
 from kit.campaign.generated.summary import flipped, hidden_errors
 from kit.campaign.prompts import content_of, generate_mixed
 from kit.campaign.reading import RecordsError
+from kit.evidence.floats import same_bits
 from kit.evidence.records import sha256_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def generated_gates(run: RunRecords) -> Iterator[Gate]:
     yield _reached(run.profile.generated, found)
     if run.profile.claim == "exact":
         yield _none("generated_hidden_bitwise", engine, [not item.hidden_same for item in found], "hidden rows differ")
-        different = [not _same_bits(item) for item in found]
+        different = [not same_bits(item.reference, item.candidate) for item in found]
         yield _none("generated_logits_bitwise", engine, different, "logit rows differ")
         yield _none("generated_flips", engine, [flipped(item) for item in found], "winners changed")
     if run.profile.claim == "faithful":
@@ -57,11 +58,6 @@ def _none(name: str, engine: str, bad: Sequence[bool], what: str) -> Gate:
     if not bad:
         return Gate(name, engine, None, False, None, 0, "no generated question was answered")
     return Gate(name, engine, None, not any(bad), sum(bad), 0, f"{sum(bad)} {what} of {len(bad)}")
-
-
-def _same_bits(item: Line) -> bool:
-    """Logits of both sides equal, -0.0 and 0.0 told apart."""
-    return [value.hex() for value in item.reference] == [value.hex() for value in item.candidate]
 
 
 def oracle_gate(engine: str, found: Sequence[Line]) -> Gate:

@@ -9,16 +9,15 @@ Does not cover: figures over all lines (`kit.campaign.generated.summary`).
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.prompts import GENERATOR, content_of
-from kit.campaign.reading import decode_float32, read_lines
+from kit.campaign.reading import read_lines
+from kit.evidence.floats import decode_float32, decode_float64, float32_hex, float64_hex
 from kit.evidence.records import sha256_bytes, write_atomic
-from kit.serve.recorder import float32_hex
 
 if TYPE_CHECKING:
     from kit.campaign.protocol import Case
@@ -112,17 +111,6 @@ def decoded(item: Mapping[str, Any]) -> Line:
         item["reference"]["hidden"] == item["candidate"]["hidden"],
         None if oracle is None else Truth(decode_float64(oracle["logits"]), oracle["reference"], oracle["candidate"]),
     )
-
-
-def float64_hex(values: Sequence[float]) -> str:
-    """Hex of values as little-endian float64."""
-    return struct.pack(f"<{len(values)}d", *values).hex()
-
-
-def decode_float64(text: str) -> tuple[float, ...]:
-    """Numbers behind the hex of little-endian float64 values."""
-    data = bytes.fromhex(text)
-    return struct.unpack(f"<{len(data) // 8}d", data)
 
 
 def _side(result: QuestionResult) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.performance.statistics import median, pooled, quantile, ratio_of_medians
-from kit.campaign.reading import decode_float32
 from kit.contract.answer import softmax
-from kit.serve.recorder import float32_hex
+from kit.evidence.floats import decode_float32, float32_hex
 
 if TYPE_CHECKING:
     from kit.campaign.performance.plan import Measured

@@ -17,9 +17,9 @@ from unittest import mock
 
 from kit.campaign.bench import toml_text
 from kit.campaign.planted.site import Served, Subject
-from kit.campaign.reading import decode_float32
 from kit.campaign.runner import ROUTE, open_client
 from kit.engine.base import Event, QuestionResult
+from kit.evidence.floats import decode_float32
 from kit.serve import process
 from kit.serve.replies import SEQUENCE_HEADER
 

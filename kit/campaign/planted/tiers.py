@@ -32,8 +32,9 @@ from kit.campaign.answers import (
 from kit.campaign.lattice import lattice
 from kit.campaign.oracle_errors import BOUND, errors, noninferiority, ratio
 from kit.campaign.planted.site import questions_of
-from kit.campaign.sensitivity import bf16_spacing, changed_steps, fails_a_gate, first_maximum
+from kit.campaign.sensitivity import changed_steps, fails_a_gate, first_maximum
 from kit.contract.answer import softmax
+from kit.evidence.floats import bf16_spacing, same_bits
 from kit.profile import Gates
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Pair:
             return
         for name, ours, theirs in self._raw():
             mine, right = (document.get("answers", {}).get(name) for document in (self.reply, self.right))
-            equal = ours is not None and _same_bits(ours, theirs) and mine == right
+            equal = ours is not None and _same_result(ours, theirs) and mine == right
             column.add(not equal, f"{self.ask.name}/{name}")
 
     def steps(self, column: Column) -> None:
@@ -208,9 +209,8 @@ def _document(served: Served) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _same_bits(ours: QuestionResult, theirs: QuestionResult) -> bool:
-    signs = [[(value, math.copysign(1.0, value)) for value in side.logits] for side in (ours, theirs)]
-    return ours.hidden == theirs.hidden and signs[0] == signs[1] and ours.tokens == theirs.tokens
+def _same_result(ours: QuestionResult, theirs: QuestionResult) -> bool:
+    return ours.hidden == theirs.hidden and same_bits(ours.logits, theirs.logits) and ours.tokens == theirs.tokens
 
 
 def _moved(ours: QuestionResult | None, theirs: QuestionResult) -> float:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kit.evidence.floats import bf16_around, bf16_spacing
 from kit.evidence.report.html import number, text
 
 MOST_RUNGS = 40
@@ -37,29 +38,23 @@ class Marks:
         return near[:MOST] if len(near) > 1 else order[:2]
 
 
-def spacing(value: float) -> float:
-    """Distance of neighbouring BF16 numbers at |value|."""
-    exponent = math.frexp(abs(value))[1] - 1 if value else -126
-    return math.ldexp(1.0, max(exponent, -126) - 7)
-
-
 def ladder(marks: Marks) -> str:
     """Each candidate's BF16 rungs with everybody's logit on them; a step of each is written below."""
     shown = marks.shown()
     values = [marks.reference[i] for i in shown]
-    step = min(map(spacing, values))
+    step = min(map(bf16_spacing, values))
     high = max(values)
     absolute = (high - min(values)) / step <= MOST_RUNGS
     column, top, height = 108, 14, 250
     width = 62 + column * len(shown)
     parts: list[str] = []
     if absolute:
-        low, high = min(values) - 2 * step, high + 2 * max(map(spacing, values))
+        low, high = min(values) - 2 * step, high + 2 * max(map(bf16_spacing, values))
         parts += _scale(low, high, top, height, width)
     for place, i in enumerate(shown):
         x = 62 + column * place + column / 2
-        base, own = marks.reference[i], spacing(marks.reference[i])
-        rungs = _rungs(base, low, high) if absolute else [float(n) for n in range(-NEAR, NEAR + 1)]
+        base, own = marks.reference[i], bf16_spacing(marks.reference[i])
+        rungs = bf16_around(base, low, high, 2 * MOST_RUNGS) if absolute else [float(n) for n in range(-NEAR, NEAR + 1)]
         reach = (low, high) if absolute else (-NEAR - 0.5, NEAR + 0.5)
 
         def y(value: float, reach: tuple[float, float] = reach) -> float:
@@ -187,20 +182,6 @@ def _scale(low: float, high: float, top: float, height: float, width: float) -> 
         f'<text x="54" y="{top + height * (high - value) / (high - low) + 4:.1f}" text-anchor="end" class="soft">{value:g}</text>'
         for value in values
     ]
-
-
-def _rungs(value: float, low: float, high: float) -> list[float]:
-    """BF16 numbers around one, from low to high; below a power of two they lie twice as close."""
-    found = [value]
-    for direction in (-1, 1):
-        rung = value
-        for _ in range(2 * MOST_RUNGS):
-            closer = rung * direction < 0 and math.frexp(abs(rung))[0] == 0.5
-            rung += direction * spacing(rung) / (2 if closer else 1)
-            if not low <= rung <= high:
-                break
-            found.append(rung)
-    return sorted(found)
 
 
 def _ticks(most: float) -> list[float]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kit.evidence.floats import decode_float32, decode_float64
 from kit.evidence.report.charts import Marks, Strip, ladder, strip
 from kit.evidence.report.html import Cell, Section, chart, details, listed, number, paragraph, table, text
-from kit.evidence.report.reading import Answered, RunFiles, floats
+from kit.evidence.report.reading import Answered, RunFiles
 
 FLOOR, GENERATED = "records/floor.json", "records/generated.jsonl"
 LISTED = 10
@@ -59,11 +60,11 @@ def _generated_ladder(run: RunFiles) -> Iterator[str]:
     if not known:
         return
     engine = str(run.lines(GENERATED)[0].get("candidate"))
-    line = min(known, key=lambda line: _lead(floats(line["reference"]["logits"])))
+    line = min(known, key=lambda line: _lead(decode_float32(line["reference"]["logits"])))
     sides = {
-        "reference": floats(line["reference"]["logits"]),
-        "oracle": floats(line["oracle"]["logits"], "d"),
-        engine: floats(line["candidate"]["logits"]),
+        "reference": decode_float32(line["reference"]["logits"]),
+        "oracle": decode_float64(line["oracle"]["logits"]),
+        engine: decode_float32(line["candidate"]["logits"]),
     }
     yield f"<h3>{text(line['request'])}: with the oracle</h3>"
     yield paragraph(

@@ -7,11 +7,12 @@ out. Nothing is computed here and nothing here is evidence. Does not cover: chec
 from __future__ import annotations
 
 import json
-import struct
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from kit.evidence.floats import decode_float32
 
 MOST_BYTES = 1 << 28
 
@@ -74,16 +75,10 @@ class RunFiles:
         found = {}
         for line in self.lines(f"records/{engine}/worker.jsonl"):
             if line.get("kind") == "question" and line.get("sequence") in asked:
-                logits = floats(line["logits"])
+                logits = decode_float32(line["logits"])
                 names = tuple(map(str, line["candidates"]))
                 found[asked[line["sequence"]], str(line["question"])] = Answered(names, logits)
         return found
-
-
-def floats(hexadecimal: str, code: str = "f") -> tuple[float, ...]:
-    """Little-endian float32 ("f") or float64 ("d") values behind hex."""
-    data = bytes.fromhex(hexadecimal)
-    return struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data)
 
 
 def _parsed(content: str) -> Any:

@@ -19,6 +19,7 @@ from kit.campaign.diff.evidence import DiffError, Evidence, read_evidence
 from kit.campaign.diff.latency import REQUESTS as TIMED
 from kit.campaign.diff.latency import changed, compare_latency
 from kit.evidence import manifest, package
+from kit.evidence.floats import float32_hex
 from kit.evidence.records import store_body, write_json
 from tests.campaign.synthetic_run import REQUESTS, bf16, bf16_bytes, write_run
 from tests.evidence.make_bundle import make_bundle
@@ -182,8 +183,6 @@ def test_bits_and_relative_rms_of_rows() -> None:
 
 def write_generated(run: Path, logits: dict[str, tuple[float, ...]]) -> None:
     """records/generated.jsonl as the stage leaves it, the same logits on both sides."""
-    from kit.serve.recorder import float32_hex
-
     lines = [
         {
             "request": name, "modality": "text", "content": name, "request_sha256": name * 8, "question": "q", "type": "choice",

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kit.campaign.generated import lines, plots
-from kit.campaign.generated.lines import decode_float64, float64_hex
 from kit.campaign.generated.summary import divergence, flipped
 from kit.campaign.reading import RecordsError
 from tests.campaign.generated import made_up
@@ -61,11 +60,6 @@ def test_divergence_is_that_of_the_two_answers() -> None:
     reference, candidate = (tuple(2 * math.log(value) for value in side) for side in (p, q))
     assert divergence(reference, candidate, 2.0) == pytest.approx(expected)
     assert divergence(reference, reference, 2.0) == 0.0
-
-
-def test_float64_survives_the_file() -> None:
-    values = (0.1, -1e-300, 3.0)
-    assert decode_float64(float64_hex(values)) == values
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
