@@ -69,7 +69,7 @@ def _members(archive: tarfile.TarFile, source: str, size: int) -> Iterator[tuple
         if not member.isfile() or member.issparse() or not is_safe(member.name) or member.name in seen:
             raise ArchiveError(f"{source}: {member.name!r} is not a plain file with a safe name of its own")
         if member.size > size:
-            raise ArchiveError(f"{source}: {member.name!r} claims {member.size} bytes, the whole archive has {size}")
+            raise ArchiveError(f"{source}: {member.name!r} claims {member.size} bytes, expected no more than the {size} of the whole archive")
         seen.add(member.name)
         if len(seen) > MOST_MEMBERS:
             raise ArchiveError(f"{source}: holds more than {MOST_MEMBERS} files, expected a bundle or its sources")

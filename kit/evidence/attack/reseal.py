@@ -25,13 +25,16 @@ from kit.evidence.attack.toml import as_toml
 from kit.evidence.audit.drift import comparisons, drift_rows, worst_of
 from kit.evidence.audit.effects import signal_summary
 from kit.evidence.audit.gates import recomputed_gates
+from kit.evidence.audit.generated_figures import generated_summary, stage_facts
 from kit.evidence.audit.graph_cache import graph_phases, simulation
 from kit.evidence.audit.latency import figure_name, latency_rows
+from kit.evidence.audit.layers import median_ratios, worst_stages
 from kit.evidence.audit.measured import sampled_rows, targets
 from kit.evidence.audit.numbers import expectation, floats, softmax
 from kit.evidence.audit.operators import MISSES
 from kit.evidence.audit.reading import Bundle
-from kit.evidence.audit.rules import CACHES, UnreadableError
+from kit.evidence.audit.results import expected_result
+from kit.evidence.audit.rules import CACHES, FROZEN_ONLY, GENERATED, GENERATED_STAGE, LAYERS, UnreadableError
 from kit.evidence.records import sha256_bytes
 
 CANNOT = (
@@ -39,6 +42,7 @@ CANNOT = (
     tarfile.TarError, EOFError, struct.error, MemoryError, SyntaxError,
 )  # fmt: skip
 LARGEST = 64 << 20  # bytes of one source file
+PREFIXES = ("generated", "oracle")  # gates over generated questions
 UNLISTED = ("SHA256SUMS", "SHA256SUMS.sig")
 FIGURES = {
     "probability": "probability_drift", "confidence": "confidence_drift",
@@ -63,9 +67,9 @@ def derived(suspect: Suspect, name: str, change: Callable[[Document, Bundle], ob
     if name in suspect.written or not suspect.has(name):
         return
     document = suspect.json(name)
-    before = compact(document)
+    before = canonical(document)
     change(document, Bundle(str(suspect.path)))
-    if compact(document) != before:
+    if canonical(document) != before:
         suspect.put(name, as_text(document))
 
 
@@ -297,14 +301,42 @@ def signal(suspect: Suspect) -> None:
     derived(suspect, "signal.json", lambda d, _: d.update(summary=signal_summary(d["questions"])))
 
 
+def generated(suspect: Suspect) -> None:
+    """Figures over all generated questions, and the worst of each layer."""
+    derived(suspect, GENERATED, lambda document, bundle: document.update(generated_summary(bundle)))
+
+    def change(document: Document, _: Bundle) -> None:
+        for pair in document["pairs"]:
+            pair["worst"] = worst_stages(pair["prompts"])
+        if len(document["pairs"]) > 2:
+            document["oracle_ratio"] = {document["pairs"][0]["engine"]: median_ratios(document["pairs"])}
+
+    derived(suspect, LAYERS, change)
+
+
+def results(suspect: Suspect) -> None:
+    """What each stage says it found."""
+
+    def change(document: Document, bundle: Bundle) -> None:
+        expected = expected_result(bundle, document["stage"])
+        if document["stage"] == GENERATED_STAGE:
+            failed = [gate["gate"] for gate in bundle.json("verdict.json")["gates"] if not gate["passed"]]
+            document["result"]["facts"] = stage_facts(bundle, [name for name in failed if name.startswith(PREFIXES)])
+        elif expected is not None:
+            document["result"] = expected
+
+    for name in suspect.names():
+        if name.startswith("stages/"):
+            derived(suspect, name, change)
+
+
 def verdict(suspect: Suspect) -> None:
     """Gates, counts and headline as recomputed; scope and what is not covered as the profile now has them."""
 
     def change(document: Document, bundle: Bundle) -> None:
         rows, pairs, declared = drift_rows(bundle), comparisons(bundle), bundle.profile
         document.update(claim=declared["claim"], not_covered=declared["not_covered"], profile=declared["name"])
-        if not document["scope"].startswith(declared["scope"]):
-            document["scope"] = declared["scope"]
+        document["scope"] = declared["scope"] if bundle.reference else f"{declared['scope']}; {FROZEN_ONLY}"
         document["run"] = bundle.json("run.json")["id"]
         document["counts"] = counts(bundle)
         document["against"] = [kind for kind in ("fresh", "frozen") if any(pair[1] == kind for pair in pairs)]
@@ -335,7 +367,7 @@ def counts(bundle: Bundle) -> Document:
 
 
 def gates(told: list[Document], bundle: Bundle) -> list[Document]:
-    """Every recomputed gate in the order of the told ones, under the told texts."""
+    """Every recomputed gate in the order of the told ones, in its own words where it has any, else in the told ones."""
     texts: dict[Any, list[str]] = {}
     for gate in told:
         texts.setdefault((gate["gate"], gate["engine"], gate["against"]), []).append(gate["detail"])
@@ -345,7 +377,7 @@ def gates(told: list[Document], bundle: Bundle) -> list[Document]:
     for gate, engine, against in ordered:
         key = (gate, engine, against)
         for number, outcome in enumerate(expected[key]):
-            detail = texts.get(key, [])[number : number + 1] or [""]
+            detail = [outcome.detail] if outcome.detail is not None else texts.get(key, [])[number : number + 1] or [""]
             found.append({
                 "gate": gate, "engine": engine, "against": against, "passed": outcome.passed, "value": outcome.value,
                 "bound": outcome.bound, "detail": detail[0],
@@ -375,5 +407,5 @@ def sums(suspect: Suspect) -> None:
 
 STEPS = (
     name_by_digest, drop_orphans, engine_facts, label_rows, protocol, profile, sources, counters, drift, performance,
-    operator_totals, signal, verdict, page, catalogue, sums,
+    operator_totals, signal, generated, verdict, results, page, catalogue, sums,
 )  # fmt: skip

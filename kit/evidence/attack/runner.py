@@ -37,7 +37,7 @@ SECONDS = 60
 SAYS = re.compile(
     r"expected|recomputed|listed|missing|described|no role|policy gives|\bno\b|\bnot\b|none|unsafe|malformed|a link|twice"
     r"|more than once|second time|out of order|backwards|overlap|chang|differ|fail|lists nothing|cannot|belongs|other"
-    r"|gives?\b|before|unknown|knows|plain file|without|lacks|drops|never|cut off|only|must|needs|allows|too"
+    r"|declares|has two|gives?\b|before|unknown|knows|plain file|without|lacks|drops|never|cut off|only|must|needs|allows|too"
 )  # fmt: skip
 NOT_COMPLETED = "not completed"
 
@@ -199,7 +199,7 @@ def attempt(clean: Path, digest: str, mutation: Mutation, folder: Path) -> Outco
         underived = reseal(suspect) if mutation.sealing == "resealed" else []
         audited = audit(suspect.target)
         forged = digest_of(folder) if suspect.target == folder else ""
-    except (LookupError, ValueError, TypeError, AttributeError, OSError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, StopIteration, OSError) as error:
         return Outcome(mutation, Audited(-1, 0.0, 0, {}), "", f"could not be done: {type(error).__name__}: {error}")
     finally:
         shutil.rmtree(folder)

@@ -9,44 +9,129 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 
 from kit.evidence.attack.deeds import assign, change
+from kit.evidence.attack.families.clocks import utc
+from kit.evidence.attack.families.latency import SAMPLES
 from kit.evidence.attack.families.sources import repacked
-from kit.evidence.attack.mutation import Anchor, Mutation
+from kit.evidence.attack.mutation import Anchor, Deed, Mutation
 from kit.evidence.attack.reseal import answer, answers_from_logits
-from kit.evidence.attack.suspect import Content, Suspect, as_text, posts, questions
+from kit.evidence.attack.suspect import Content, Document, Suspect, as_text, posts, questions
+from kit.evidence.audit.numbers import floats, softmax
+from kit.evidence.audit.values import digest_of
 
 PUBLISHED: tuple[Anchor, ...] = ("digest", "signature")
+MODEL: tuple[Anchor, ...] = (*PUBLISHED, "recompute", "challenge")  # whatever the weights alone can show
+Forgery = tuple[str, Deed, tuple[Anchor, ...], str]
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
-    made = partial(Mutation, "consistent", files=("SHA256SUMS",), sealing="resealed")
-    if clean.engines(recorded=True) and not clean.json("profile.json")["protocol"]["pins"]:
-        yield made(
-            "a hidden row negated in every engine, its logits and answers with it, frozen answers too", negated,
-            anchors=(*PUBLISHED, "recompute", "challenge"),
-            why="row, logits, answers and frozen answers agree with each other in every engine and pass; that the model "
-            "never gave them only the model can show",
+    for name, deed, anchors, why in (*of_the_model(clean), *of_the_run(clean), *of_a_device(clean)):
+        yield Mutation("consistent", name, deed, ("SHA256SUMS",), "resealed", anchors, why)
+
+
+def of_the_model(clean: Content) -> Iterator[Forgery]:
+    """What only the weights can contradict."""
+    if not clean.engines(recorded=True):
+        return
+    if not clean.json("profile.json")["protocol"]["pins"]:
+        yield (
+            "a hidden row negated in every engine, its logits and answers with it, frozen answers too", negated, MODEL,
+            "row, logits, answers and frozen answers agree in every engine and pass; what the model gives, the model shows",
         )  # fmt: skip
-    yield made(
+    yield (
+        "another sum of weights in the checkpoint and in every engine", other_sum, MODEL,
+        "the weights are not in the bundle; all that speaks of them says the same",
+    )  # fmt: skip
+
+
+def of_the_run(clean: Content) -> Iterator[Forgery]:
+    """What the run's machine alone has seen, and its own word for it."""
+    yield (
         "sources edited before and after alike", repacked(lambda files: files.update({"README.md": files["README.md"] + b"\n"})),
-        anchors=PUBLISHED, why="what the sources were before the run is told by the bundle alone",
+        PUBLISHED, "what the sources were before the run is told by the bundle alone",
     )  # fmt: skip
-    yield made(
-        "a narrower list of what is not covered, in profile and verdict", change("profile.json", "not_covered", by=lambda x: x[:-1]),
-        anchors=PUBLISHED, why="a profile says what its author declares, and this is another declaration",
+    yield (
+        "a list of what is not covered that is one line shorter, in profile and verdict",
+        change("profile.json", "not_covered", by=lambda lines: lines[:-1]), PUBLISHED,
+        "a profile says what its author declares, and this is another declaration",
     )  # fmt: skip
-    yield made(
-        "another Python in the environment", assign("environment.json", "python", to="3.99.0"), anchors=PUBLISHED,
-        why="an environment is what the run's machine said of itself",
+    if clean.json("profile.json")["protocol"]["frozen"]:
+        yield (
+            "answers frozen with the protocol declared another checkpoint's", assign("profile.json", "protocol", "frozen", to=False),
+            PUBLISHED, "whose answers were frozen is a declaration too; the comparison with them then goes, gates and all",
+        )  # fmt: skip
+    yield (
+        "a request a tenth of a millisecond faster by both clocks", quicker, PUBLISHED,
+        "a time within the order and the sums that times must keep is what the client's clock said",
     )  # fmt: skip
+    if clean.has("operators.json"):
+        yield (
+            "an op said to have been run once more", change("operators.json", "checks", 0, "repeats", by=lambda n: n + 1),
+            PUBLISHED, "the tensors that were compared are not in the bundle; `kit run` compares them again",
+        )  # fmt: skip
+    if clean.has("signal.json"):
+        yield (
+            "an adapter that moved a row a little further", further, PUBLISHED,
+            "the rows without the adapter are not in the bundle; `kit signal` measures them again",
+        )  # fmt: skip
     figure = next((name for name in clean.names() if name.startswith("figures/")), "")
     if figure:
-        yield made(
-            "another picture", lambda s: s.write(figure, s.read(figure) + b"\0"), anchors=PUBLISHED,
-            why="pictures, logs and printed outputs are for people, and the audit says that it does not check them",
+        yield (
+            "another picture", lambda s: s.write(figure, s.read(figure) + b"\0"), PUBLISHED,
+            "pictures, logs and most printed outputs are for people, and the audit says that it does not check them",
         )  # fmt: skip
+
+
+def of_a_device(clean: Content) -> Iterator[Forgery]:
+    """What a GPU's driver and its clock said."""
+    if clean.json("device.json")["kind"] == "cuda":
+        yield (
+            "a cooler device", change("device.json", "after", "temperature_c", by=lambda degrees: degrees - 1), PUBLISHED,
+            "a driver's reading is written down once",
+        )  # fmt: skip
+    if clean.has(SAMPLES):
+        yield (
+            "one measurement a microsecond shorter", shorter, PUBLISHED,
+            "a measurement within its own bounds is what the clock said; `kit run` measures again",
+        )  # fmt: skip
+
+
+def other_sum(suspect: Suspect) -> None:
+    told = suspect.json("checkpoint.json").get("weights_sum")
+    for engine in suspect.engines(recorded=True):
+        held = suspect.json(f"records/{engine}/engine.json")["describe"]["weights_sum"]
+        suspect.substitute(suspect.worker(engine), held, digest_of([held]))
+    if told:
+        suspect.substitute("checkpoint.json", told, digest_of([told]))
+
+
+def quicker(suspect: Suspect) -> None:
+    engine = suspect.engines()[0]
+
+    def edit(lines: list[Document]) -> None:
+        line = next(line for line in lines[5:] if line["status"] == 200)
+        line["finished_ns"] -= 100_000
+        line["finished_utc"] = utc(timedelta(microseconds=-100))(line["finished_utc"])
+
+    suspect.edit_exchanges(engine, edit)
+
+
+def further(suspect: Suspect) -> None:
+    def edit(document: Document) -> None:
+        document["questions"][0]["adapter"]["row"] *= 1 + 1e-6
+
+    suspect.edit("signal.json", edit)
+    suspect.written.discard("signal.json")  # its summary follows
+
+
+def shorter(suspect: Suspect) -> None:
+    def edit(document: Document) -> None:
+        document["entries"][0]["wall_ms"][0][0] -= 0.001
+
+    suspect.edit(SAMPLES, edit)
 
 
 def negated(suspect: Suspect) -> None:
@@ -57,21 +142,35 @@ def negated(suspect: Suspect) -> None:
     engines = suspect.engines(recorded=True)
     lines = suspect.lines(suspect.worker(engines[0]))
     asked = {line["sequence"]: line["request_id"] for line in suspect.lines(suspect.exchanges(engines[0]))[1:]}
-    quiet = {question["request"] for question in suspect.json("signal.json")["questions"]} if suspect.has("signal.json") else set()
-    line = next(line for line in questions(lines) if asked[line["sequence"]] not in quiet)
+    line = questions(lines)[3]
     row, logits = line["hidden"], mirrored(bytes.fromhex(line["logits"]), 4).hex()
     other = suspect.store("rows", mirrored(suspect.read(f"records/rows/{row}"), 2))
     for engine in engines:
         name = suspect.worker(engine)
         suspect.substitute(name, f'"logits":"{line["logits"]}","hidden":"{row}"', f'"logits":"{logits}","hidden":"{other}"')
         answers_from_logits(suspect, engine)
+    turned = [other_line for other_line in questions(lines) if other_line["hidden"] == row]
+    divisors = {post["sequence"]: post["temperature"] for post in posts(lines)}
+    if suspect.has("signal.json"):
+        places = {(asked[same["sequence"]], same["question"]): divisors[same["sequence"]] for same in turned}
+        suspect.edit("signal.json", partial(restate, places, floats(logits)))
+        suspect.written.discard("signal.json")  # its summary follows
     name = f"protocol/{suspect.json('profile.json')['protocol'].get('answers', 'reference.json')}"
     if suspect.has(name):
         frozen = suspect.json(name)
-        entry = next(entry for entry in frozen if entry["id"] == asked[line["sequence"]])
-        temperature = next(post["temperature"] for post in posts(lines) if post["sequence"] == line["sequence"])
-        answer(entry["response"]["answers"][line["question"]], dict(line, logits=logits), temperature)
+        responses = {entry["id"]: entry["response"] for entry in frozen}
+        for same in turned:
+            told = responses[asked[same["sequence"]]]["answers"][same["question"]]
+            answer(told, dict(same, logits=logits), divisors[same["sequence"]])
         suspect.write(name, as_text(frozen))
+
+
+def restate(places: dict[tuple[str, str], float], logits: tuple[float, ...], document: Document) -> None:
+    """What signal.json repeats of the recorded answers."""
+    for entry in document["questions"]:
+        divisor = places.get((entry["request"], entry["question"]))
+        if divisor:
+            entry["logits"], entry["probability"] = [min(logits), max(logits)], max(softmax(logits, divisor))
 
 
 def mirrored(data: bytes, size: int) -> bytes:

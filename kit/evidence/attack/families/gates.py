@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
-from kit.evidence.attack.deeds import add, assign, change, double, drop, first, swap, together
+from kit.evidence.attack.deeds import add, assign, change, double, drop, first, together
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content
 
@@ -33,7 +33,6 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         "a gate invented": add(NAME, "gates", item={
             "gate": "faster", "engine": "graph", "against": None, "passed": True, "value": 2, "bound": 1, "detail": "",
         }),
-        "two gates exchanged": swap(NAME, "gates", 0, other=-1),
         "no gates": assign(NAME, "gates", to=[]),
         "a detail that boasts": assign(NAME, "gates", here, "detail", to="0 differences in 1,000,000 answers"),
         "a key nobody knows": assign(NAME, "certified", to=True),

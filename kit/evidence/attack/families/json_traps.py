@@ -95,7 +95,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
             place = chance.randrange(1, len(clean.lines(name)))
             yield Mutation("json", f"{what} in a line of {name}", in_line(name, place, TRAPS[what]), (name,), "resealed")
     for name in filter(clean.has, OTHERS):
-        what = chance.choice(EVERYWHERE)
+        what = chance.choice(EVERYWHERE if NUMBER.search(clean.read(name)) else EVERYWHERE[1:])
         yield Mutation("json", f"{what} in {name}", in_document(name, TRAPS[what]), (name,), "resealed")
     yield from in_bodies(clean, chance)
     for name in ("drift.json", "checkpoint.json"):

@@ -21,7 +21,9 @@ NAME = "profile.json"
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     made = partial(Mutation, "profile", sealing="resealed")
     profile = clean.json(NAME)
-    for what, (deed, *files) in {**declared(profile), **run_with(profile)}.items():
+    for what, (deed, *files) in {**declared(), **run_with()}.items():
+        if what == "judged by answers frozen for another" and profile["protocol"]["frozen"]:
+            continue  # it was
         yield made(what, deed, (NAME, *files))
     for what, deed in {
         "another name in run.json": assign("run.json", "profile", to="jemm-27b"),
@@ -31,7 +33,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         "another format of run.json": assign("run.json", "format", to="kit-run/9"),
         "no id in run.json": drop("run.json", "id"),
     }.items():
-        yield made(what, deed, ("run.json",))
+        yield made(what, deed, ("run.json", "records/"))
     toml = clean.read("profile.toml")
     for what, data in {
         "profile.toml that claims less": toml.replace(b'claim = "exact"', b'claim = "baseline"'),
@@ -49,7 +51,7 @@ def indented(suspect: Suspect) -> None:
     suspect.write(NAME, json.dumps(suspect.json(NAME), indent=1).encode())
 
 
-def declared(profile: dict[str, object]) -> dict[str, tuple[Deed, *tuple[str, ...]]]:
+def declared() -> dict[str, tuple[Deed, *tuple[str, ...]]]:
     """Declarations that the kit fixes, or that contradict each other."""
     found: dict[str, tuple[Deed, *tuple[str, ...]]] = {
         f"the gate {gate} widened": (change(NAME, "gates", gate, by=lambda bound: bound * 2),)
@@ -74,7 +76,7 @@ def declared(profile: dict[str, object]) -> dict[str, tuple[Deed, *tuple[str, ..
     }
 
 
-def run_with(profile: dict[str, object]) -> dict[str, tuple[Deed, *tuple[str, ...]]]:
+def run_with() -> dict[str, tuple[Deed, *tuple[str, ...]]]:
     """Settings that records, engines or the environment contradict."""
     other = {"cpu": "cuda", "cuda": "cpu"}
     return {
@@ -91,17 +93,12 @@ def run_with(profile: dict[str, object]) -> dict[str, tuple[Deed, *tuple[str, ..
         "with a cache of one text": (assign(NAME, "graph", "text", "entries", to=1), "records/graph"),
         "with no cache of images": (assign(NAME, "graph", "vision", "entries", to=0), "records/graph"),
         "with more scratch": (change(NAME, "graph", "scratch_tokens", by=lambda n: n * 64), "records/graph"),
-        "on other weights": (assign(NAME, "checkpoint", "digest", to="0" * 64), "checkpoint.json"),
+        "on other weights": (assign(NAME, "checkpoint", "digest", to="9" * 64), "checkpoint.json"),
         "from another seed": (change(NAME, "checkpoint", "seed", by=lambda n: n + 1), "checkpoint.json"),
         "on downloaded weights": (assign(NAME, "checkpoint", "kind", to="export"), "checkpoint.json", "operators.json"),
         "under another model's name": (assign(NAME, "model", "name", to="OTHER"), "records/"),
         "with another protocol": (assign(NAME, "protocol", "sha256", to="0" * 64),),
         "judged by other frozen answers": (assign(NAME, "protocol", "answers", to="reference-other.json"), "protocol/"),
-        "with answers frozen after the fact": (assign(NAME, "protocol", "frozen", to=not frozen(profile)), "verdict.json", "drift.json"),
+        "judged by answers frozen for another": (assign(NAME, "protocol", "frozen", to=True), "verdict.json", "drift.json"),
         "with fewer tokens allowed": (assign(NAME, "limits", "text_tokens", to=8), "records/"),
     }  # fmt: skip
-
-
-def frozen(profile: dict[str, object]) -> bool:
-    protocol = profile["protocol"]
-    return isinstance(protocol, dict) and bool(protocol["frozen"])

@@ -1,0 +1,160 @@
+"""kit attack on a small bundle: a seeded sample is refused, what must pass passes, and the runner notices what is wrong.
+
+The whole catalogue over a recorded run is one command (`kit attack BUNDLE`) and takes minutes; here 60 of it are drawn.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kit.evidence import manifest
+from kit.evidence.attack import families, report, runner
+from kit.evidence.attack.mutation import Mutation
+from kit.evidence.attack.runner import AttackError, Audited
+from kit.evidence.attack.suspect import Content, Suspect, clean_copy
+
+
+@pytest.fixture(scope="module")
+def catalogue(sealed: Path) -> list[Mutation]:
+    return families.catalogue(Content(sealed), seed=0)
+
+
+@pytest.fixture(scope="module")
+def attack(sealed: Path) -> runner.Attack:
+    return runner.attack(sealed, sample=60, seed=20261130)
+
+
+# ---------------------------------------------------------------- the catalogue
+
+
+def test_families_offer_what_an_attack_must_try(catalogue: list[Mutation]) -> None:
+    inside = [mutation for mutation in catalogue if not mutation.needs_anchor]
+    assert len(inside) >= 300
+    assert sum(mutation.sealing == "resealed" for mutation in inside) >= 100
+    assert set(Counter(mutation.family for mutation in catalogue)) == set(families.FAMILIES)
+
+
+def test_what_only_an_anchor_refuses_is_little_and_says_why(catalogue: list[Mutation]) -> None:
+    anchored = [mutation for mutation in catalogue if mutation.needs_anchor]
+    assert 0 < len(anchored) <= 12
+    assert all(mutation.why and "digest" in mutation.anchors for mutation in anchored)
+
+
+def test_a_seed_draws_the_same_catalogue_again_and_another_seed_another(sealed: Path) -> None:
+    first, again, other = (
+        [mutation.id for mutation in families.catalogue(Content(sealed), seed)] for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_every_kind_of_file_gets_a_bit_turned(sealed: Path, catalogue: list[Mutation]) -> None:
+    turned = {file for mutation in catalogue if mutation.family == "flips" for file in mutation.files}
+    documents = {name for name in manifest.list_files(sealed) if "/" not in name}
+    assert documents <= turned
+    for folder in ("records/bodies/", "records/rows/", "notebooks/", "stages/", "figures/", "logs/", "protocol/"):
+        assert any(name.startswith(folder) for name in turned), folder
+
+
+# ---------------------------------------------------------------- an attack
+
+
+def test_a_sample_is_refused_by_name_and_expectation(attack: runner.Attack) -> None:
+    assert len(attack.outcomes) == 60
+    assert [f"{outcome.mutation.id}: {outcome.fault}" for outcome in attack.survivors] == []
+
+
+def test_the_last_line_counts_what_was_refused_apart_from_what_needs_an_anchor(attack: runner.Attack) -> None:
+    line = attack.line()
+    assert line["mutations"] + len(line["needs_anchor"]) == 60
+    assert line["mutations"] == line["refused"]
+    assert 0 < line["resealed"] < line["mutations"]
+
+
+def test_outcomes_are_written_one_by_one(attack: runner.Attack, tmp_path: Path) -> None:
+    report.write(attack, tmp_path / "attack.json")
+    document = json.loads((tmp_path / "attack.json").read_text())
+    assert document["format"] == "kit-attack/1"
+    assert len(document["outcomes"]) == 60
+    assert all(entry["problem"] for entry in document["outcomes"] if not entry["needs_anchor"])
+    assert "refused" in "\n".join(report.lines(attack))
+
+
+def test_nothing_reaches_the_bundle_that_is_attacked(sealed: Path, attack: runner.Attack) -> None:
+    assert manifest.verify_sums(sealed) == []
+    assert attack.digest == runner.digest_of(sealed)
+
+
+def test_a_bundle_that_does_not_pass_is_not_attacked(sealed: Path, tmp_path: Path) -> None:
+    broken = clean_copy(sealed, tmp_path / "broken")
+    (broken / "counters.json").write_text("{}")
+    with pytest.raises(AttackError, match="does not pass as it is"):
+        runner.attack(broken, sample=1)
+
+
+def test_a_family_nobody_knows_is_named(sealed: Path) -> None:
+    with pytest.raises(AttackError, match="no family magic"):
+        runner.attack(sealed, only=["magic"])
+
+
+# ---------------------------------------------------------------- what counts as refused
+
+
+def outcome(mutation: Mutation, sealed: Path, tmp_path: Path) -> runner.Outcome:
+    clean = clean_copy(sealed, tmp_path / "clean")
+    return runner.attempt(clean, runner.digest_of(clean), mutation, tmp_path / "suspect")
+
+
+def test_a_deed_that_the_audit_lets_through_survives(sealed: Path, tmp_path: Path) -> None:
+    idle = Mutation("test", "nothing done", lambda suspect: None, ("run.json",), "resealed")
+    assert outcome(idle, sealed, tmp_path).fault == "passed the audit"
+
+
+def test_a_refusal_that_names_another_file_does_not_count(sealed: Path, tmp_path: Path) -> None:
+    deed = Mutation("test", "a file removed", lambda suspect: suspect.remove("counters.json"), ("drift.json",))
+    assert "no problem names drift.json" in outcome(deed, sealed, tmp_path).fault
+
+
+def test_an_anchored_forgery_that_the_audit_refuses_is_no_forgery_of_that_kind(sealed: Path, tmp_path: Path) -> None:
+    deed = Mutation(
+        "test", "a file removed", lambda suspect: suspect.remove("counters.json"), ("counters.json",), anchors=("digest",), why="-"
+    )  # fmt: skip
+    assert outcome(deed, sealed, tmp_path).fault.startswith("refused: ")
+
+
+def test_a_deed_that_cannot_be_done_is_no_success(sealed: Path, tmp_path: Path) -> None:
+    deed = Mutation("test", "a file that is not there", lambda suspect: suspect.remove("nothing.json"), ("nothing.json",))
+    assert outcome(deed, sealed, tmp_path).fault.startswith("could not be done: FileNotFoundError")
+
+
+def refusal(problems: list[str], **changes: object) -> Audited:
+    facts = {"exit_code": 1, "seconds": 1.0, "peak_bytes": 1, "document": {"problems": problems}, "noise": ""}
+    return Audited(**(facts | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("audited", "fault"),
+    [
+        (refusal(["sums: run.json: has SHA-256 1, listed is 2"]), ""),
+        (refusal(["sums: run.json: "]), "does not say what was expected"),
+        (refusal([], noise="Traceback (most recent call last):\nKeyError: 1"), "a traceback: KeyError: 1"),
+        (refusal([], exit_code=-9, document={}), "no verdict: exit code -9"),
+        (refusal(["sums: run.json: is missing"], peak_bytes=3 << 30), "took 3221225472 bytes"),
+        (refusal([], exit_code=0), "passed the audit"),
+    ],
+)
+def test_a_refusal_is_quiet_small_and_clear(audited: Audited, fault: str) -> None:
+    mutation = Mutation("test", "any", lambda suspect: None, ("run.json",))
+    assert runner.judged(mutation, audited)[0].startswith(fault)
+    assert bool(runner.judged(mutation, audited)[0]) == bool(fault)
+
+
+def test_a_copy_shares_files_until_they_are_written(sealed: Path, tmp_path: Path) -> None:
+    clean = clean_copy(sealed, tmp_path / "clean")
+    suspect = Suspect(clean, tmp_path / "suspect")
+    assert (suspect.path / "run.json").stat().st_ino == (clean / "run.json").stat().st_ino
+    suspect.edit("run.json", lambda document: document.update(id="other"))
+    assert json.loads((clean / "run.json").read_text())["id"] != "other"
+    assert suspect.written == {"run.json"}
