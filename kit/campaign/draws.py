@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from kit import runtime
 from kit.campaign.protocol import Case, load_protocol
-from kit.campaign.run_folder import RunError, exclusive, open_run
+from kit.campaign.run_folder import RunError, run_file
 from kit.campaign.sensitivity import changed_steps, first_maximum
 from kit.contract.answer import softmax
 from kit.engine import autotune
@@ -129,22 +129,6 @@ def chosen_cases(cases: Sequence[Case], texts: int | None, images: int | None) -
 def sources_digest(hashes: Mapping[str, str]) -> str:
     """One SHA-256 over the hashes of all source files."""
     return sha256_json(hashes)
-
-
-@contextmanager
-def run_file(profile_path: str, run_id: str, name: str) -> Iterator[Path | None]:
-    """Where the run keeps the file `name`, held against a campaign on the same device; None without a run.
-
-    Raises RunError for a run that is sealed.
-    """
-    if not run_id:
-        yield None
-        return
-    with exclusive(run_id):
-        run = open_run(profile_path, run_id)
-        if run.sealed:
-            raise RunError(f"run {run_id} is sealed; use --out to keep {Path(name).name} beside it")
-        yield run.path / name
 
 
 def _draw(profile_path: str, file: Path, number: int) -> dict[str, Any]:

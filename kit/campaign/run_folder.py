@@ -112,6 +112,22 @@ def exclusive(run_id: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def run_file(profile_path: str, run_id: str, name: str) -> Iterator[Path | None]:
+    """Where the run keeps the file `name`, held against a campaign on the same device; None without a run.
+
+    Raises RunError for a run that is sealed.
+    """
+    if not run_id:
+        yield None
+        return
+    with exclusive(run_id):
+        run = open_run(profile_path, run_id)
+        if run.sealed:
+            raise RunError(f"run {run_id} is sealed; use --out to keep {Path(name).name} beside it")
+        yield run.path / name
+
+
 def latest_unfinished(profile: Profile) -> str:
     """Id of the newest unsealed run of this profile. Raises RunError if there is none."""
     started = {}

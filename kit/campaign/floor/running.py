@@ -19,6 +19,7 @@ from kit.campaign import draws
 from kit.campaign.floor import asking, forms, other_cpu
 from kit.campaign.floor.document import FILE, document, rows_of
 from kit.campaign.floor.proof import PROMPTS, Proof, oracle_rows, proof_of
+from kit.campaign.run_folder import run_file
 from kit.engine import autotune
 from kit.evidence.records import write_json
 from kit.profile import load_profile
@@ -57,7 +58,7 @@ def run(
         raise FloorError(f"profile {profile.name} has no reference engine, and the floor is the reference's")
     runtime.configure(profile)
     runtime.require_device(profile)
-    with draws.run_file(profile_path, run_id, FILE) as kept:
+    with run_file(profile_path, run_id, FILE) as kept:
         floor = _Floor(profile_path, prompts, protocol)
         result = floor.measure()
         for file in filter(None, (out, kept)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from kit.campaign.planted.controls import CONTROLS, Control
 from kit.campaign.planted.document import control_row, document, dose_row, fault_row, named
 from kit.campaign.planted.fault import Fault
 from kit.campaign.planted.trials import Bench
-from kit.campaign.run_folder import RunError, exclusive, open_run
+from kit.campaign.run_folder import RunError, run_file
 from kit.evidence.records import write_atomic, write_json
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def run(
     if run_id and (only or quick):
         raise RunError("a run keeps the whole table: leave out --only and --quick, or use --out instead of --run")
     chosen = choose(profile.runtime.device, only=only, quick=quick)
-    with run_file(profile_path, run_id) as kept:
+    with run_file(profile_path, run_id, FILE) as kept:
         found = measure(profile, chosen)
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -98,19 +97,6 @@ def run(
         write_atomic(plot, png(found))
     summary: dict[str, Any] = found["summary"]
     return summary
-
-
-@contextmanager
-def run_file(profile_path: str, run_id: str) -> Iterator[Path | None]:
-    """Where the run keeps its faults.json, held against a campaign on the same device; None without a run."""
-    if not run_id:
-        yield None
-        return
-    with exclusive(run_id):
-        folder = open_run(profile_path, run_id)
-        if folder.sealed:
-            raise RunError(f"run {run_id} is sealed; use --out to keep the faults beside it")
-        yield folder.path / FILE
 
 
 def measure(profile: Profile, chosen: Chosen) -> dict[str, Any]:
