@@ -3,9 +3,10 @@
 An offline audit holds a bundle against itself; a forgery that is consistent throughout passes it. Running the bundle's
 own profile again does not: the answers come from the weights, which its profile pins. On a CPU that takes seconds.
 
-Covers: the bundle's requests through the kit's native engine on the bundle's own profile, every label logit and hidden
-row against the recorded ones, and what another CPU or another build of torch may change: the order of sums, fused
-products, BF16 instructions, so the last bits and no more. Where the machine is the same, bits must be; where it is
+Covers: the bundle's requests, frozen and generated, through the kit's native engine on the bundle's own profile, every
+label logit and hidden row against the recorded ones; whether generated requests are those their seed makes; and what
+another CPU or another build of torch may change: the order of sums, fused products, BF16 instructions, so the last bits
+and no more. Where the machine is the same, bits must be; where it is
 not, BF16 steps and the gates of the field decide, and a forgery within them would not be seen.
 Does not cover: profiles of a GPU (`kit challenge`, for whoever has the device), or the bundle's own sources: what runs
 is this kit.
@@ -19,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit.campaign.prompts import generate_mixed
 from kit.campaign.protocol import Case, load_protocol
 from kit.campaign.reading import decode_float32
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
@@ -54,14 +56,17 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Difference:
-    """One question, recomputed against recorded. steps: as `sensitivity.changed_steps`; row: relative L2 distance."""
+    """One question, recomputed against recorded.
+
+    steps: as `sensitivity.changed_steps`; row: relative L2 distance, None where the recorded row was not kept.
+    """
 
     request: str
     question: str
     hidden_equal: bool
     logits_equal: bool
     steps: float
-    row: float
+    row: float | None
     probability: float
     expected: float
     winner_changed: bool
@@ -86,17 +91,18 @@ def recompute(bundle: Path) -> dict[str, Any]:
     if not side:
         raise RecomputeError(f"the profile {profile.name} ran no engine of this kit, so there are no logits to compare")
     recorded = recorded_questions(bundle, side)
-    cases = load_protocol(bundle / "protocol").cases
+    cases = list(load_protocol(bundle / "protocol").cases)
+    wrong = add_generated(bundle, profile, cases, recorded)
     runtime.configure(profile)
     loaded = engines.load("native", profile)
     try:
         here = provenance.environment(runtime.settings(), {})
-        weights = same_weights(bundle, loaded.describe())
+        wrong += same_weights(bundle, loaded.describe())
         found = [difference for case in cases for difference in differences(loaded, case, recorded, bundle)]
     finally:
         loaded.close()
     machine = machine_changes(json.loads((bundle / "environment.json").read_text(encoding="utf-8")), here)
-    return document(found, [*weights, *problems(found, machine, profile.gates)], machine, side)
+    return document(found, [*wrong, *problems(found, machine, profile.gates)], machine, side)
 
 
 def profile_of(bundle: Path) -> Profile:
@@ -123,6 +129,28 @@ def recorded_questions(bundle: Path, engine: str) -> dict[tuple[str, str], Recor
     }
 
 
+def add_generated(bundle: Path, profile: Profile, cases: list[Case], recorded: dict[tuple[str, str], Recorded]) -> list[str]:
+    """Add the generated requests, where the run asked any, as their seed makes them; requests that are others."""
+    file = bundle / "records" / "generated.jsonl"
+    if not file.is_file():
+        return []
+    _, lines = read_jsonl(file, "kit-generated/1")
+    made = list(generate_mixed(len(lines), seed=profile.generated.seed))
+    calibration = json.loads((bundle / "checkpoint.json").read_text(encoding="utf-8"))["calibration"]
+    divisors = {"text": calibration["temperature"], "image": calibration["mm_temperature"]}
+    wrong = []
+    for line, case in zip(lines, made, strict=True):
+        if (line["request"], line["request_sha256"]) != (case.id, sha256_bytes(case.body)):
+            wrong.append(f"records/generated.jsonl {line['request']}: is not the request its seed makes, {case.id}")
+            continue
+        told = line["candidate"]
+        recorded[case.id, line["question"]] = Recorded(
+            line["type"], decode_float32(told["logits"]), told["hidden"], divisors[line["modality"]]
+        )
+        cases.append(case)
+    return wrong
+
+
 def same_weights(bundle: Path, described: Mapping[str, Any]) -> list[str]:
     """Whether this engine holds the weights that the bundle says it ran on."""
     told = json.loads((bundle / "checkpoint.json").read_text(encoding="utf-8"))
@@ -145,12 +173,13 @@ def differences(
         yield difference(case.id, result, told, row_of(bundle, told.hidden))
 
 
-def row_of(bundle: Path, digest: str) -> bytes:
+def row_of(bundle: Path, digest: str) -> bytes | None:
+    """A recorded row; None for a generated question's, of which the digest alone is kept."""
     file = bundle / "records" / "rows" / digest
-    return file.read_bytes() if file.is_file() else b""
+    return file.read_bytes() if file.is_file() else None
 
 
-def difference(request: str, result: QuestionResult, told: Recorded, row: bytes) -> Difference:
+def difference(request: str, result: QuestionResult, told: Recorded, row: bytes | None) -> Difference:
     p, q = softmax(told.logits, told.temperature), softmax(result.logits, told.temperature)
     score = told.kind == "score"
     return Difference(
@@ -159,7 +188,7 @@ def difference(request: str, result: QuestionResult, told: Recorded, row: bytes)
         hidden_equal=sha256_bytes(result.hidden) == told.hidden,
         logits_equal=result.logits == told.logits,
         steps=changed_steps(told.logits, result.logits),
-        row=row_distance(row, result.hidden),
+        row=None if row is None else row_distance(row, result.hidden),
         probability=max(abs(a - b) for a, b in zip(p, q, strict=True)),
         expected=abs(expectation(p) - expectation(q)) if score else 0.0,
         winner_changed=first_maximum(p) != first_maximum(q) and margin(p) >= Gates().winner_margin,
@@ -212,7 +241,8 @@ def at(d: Difference) -> str:
 
 
 def distance(d: Difference) -> str:
-    return f"{d.steps:.3g} BF16 steps, {d.probability:.2g} in probability, hidden row {d.row:.2g} apart"
+    row = "not kept" if d.row is None else f"{d.row:.2g} apart"
+    return f"{d.steps:.3g} BF16 steps, {d.probability:.2g} in probability, hidden row {row}"
 
 
 def document(found: list[Difference], wrong: list[str], machine: list[str], side: str) -> dict[str, Any]:
@@ -223,7 +253,7 @@ def document(found: list[Difference], wrong: list[str], machine: list[str], side
         "hidden_equal": sum(d.hidden_equal for d in found),
         "logits_equal": sum(d.logits_equal for d in found),
         "max_steps": max((d.steps for d in found), default=None),
-        "max_row_distance": max((d.row for d in found), default=None),
+        "max_row_distance": max((d.row for d in found if d.row is not None), default=None),
         "max_probability_drift": max((d.probability for d in found), default=None),
         "other_machine": machine,
         "problems": wrong,
@@ -256,7 +286,7 @@ def lines(result: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield "same CPU and torch as the run's: every bit must be the same"
     for entry in result["differences"][:SHOWN]:
-        yield f"  {entry['request']} {entry['question']}: {entry['steps']:.3g} steps, row {entry['row']:.2g}, probability {entry['probability']:.2g}"
+        yield f"  {entry['request']} {entry['question']}: {entry['steps']:.3g} steps, {entry['probability']:.2g} in probability"
     for problem in result["problems"][:SHOWN]:
         yield f"problem: {problem}"
     yield f"recompute: {result['recompute']} ({len(result['problems'])} problems)"
