@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from kit.campaign.prompts import generate_mixed
 from kit.campaign.protocol import Case, load_protocol
-from kit.campaign.reading import decode_float32
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
 from kit.contract.answer import softmax
 from kit.evidence import auditing, provenance
 from kit.evidence.audit.numbers import bf16, expectation
+from kit.evidence.floats import decode_float32
 from kit.evidence.records import read_jsonl, sha256_bytes
 from kit.profile import Gates, Profile, load_profile
 

@@ -124,6 +124,15 @@ def add(name: str, *path: Step, item: Any) -> Deed:
     return change(name, *path, by=lambda items: [*items, item])
 
 
+def write(name: str, data: bytes) -> Deed:
+    """A deed that replaces a file, or adds one."""
+    return lambda suspect: suspect.write(name, data)
+
+
+def rename(old: str, new: str) -> Deed:
+    return lambda suspect: suspect.rename(old, new)
+
+
 def together(*deeds: Deed) -> Deed:
     """Several deeds as one."""
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from kit.evidence.attack.suspect import Suspect
 
-Deed = Callable[[Suspect], None]
+Deed = Callable[[Suspect], object]
 Sealing = Literal["plain", "resealed"]
 Anchor = Literal["digest", "signature", "recompute", "challenge"]
 

@@ -60,18 +60,19 @@ def edited_logits(clean: Content, engine: str, chance: random.Random) -> Iterato
     name = f"records/{engine}/worker.jsonl"
     made = partial(Mutation, "answers", files=(name, f"records/{engine}", "verdict.json"), sealing="resealed")
     which = chance.randrange(2, len(questions(clean.lines(name))))
-    for what, by in {
+    edits: dict[str, Callable[[Logits], Logits]] = {
         "ten steps up": partial(shifted, 10.0), "two steps up": partial(shifted, 2.0),
         "a third of a step up": partial(shifted, 1 / 3), "all five higher": lambda x: [value + 5 for value in x],
         "exchanged": lambda x: [x[1], x[0], *x[2:]], "doubled": lambda x: [2 * value for value in x],
         "zeros": lambda x: [0.0 for _ in x],
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for what, by in edits.items():
         deed = change(name, forward(which), "logits", by=partial(hexed, by))
         yield made(f"{engine}: logits {what}, answer left", deed)
         yield made(f"{engine}: logits {what}, answer too", with_answers(deed, engine))
     for what, value in {"NaN": math.nan, "infinite": math.inf}.items():
-        by = partial(hexed, partial(firsted, value))
-        yield made(f"{engine}: a logit that is {what}", change(name, forward(which), "logits", by=by))
+        deed = change(name, forward(which), "logits", by=partial(hexed, partial(firsted, value)))
+        yield made(f"{engine}: a logit that is {what}", deed)
     yield made(f"{engine}: a logit too few", change(name, forward(which), "logits", by=lambda text: text[8:]))
     yield made(f"{engine}: logits that are no hex", assign(name, forward(which), "logits", to="zz" * 8))
     yield made(f"{engine}: half a logit", change(name, forward(which), "logits", by=lambda text: text[:-2]))
@@ -112,7 +113,7 @@ def told(engine: str, number: int, edit: Callable[[Document], object]) -> Deed:
 
 def exchange_of(clean: Content, engine: str, kind: str, chance: random.Random) -> int:
     """Number of a measured exchange whose answer has a question of a kind."""
-    found = [
+    found: list[int] = [
         line["n"]
         for line in clean.lines(clean.exchanges(engine))[1:]
         if line["phase"] == "measured" and line["status"] == 200 and asked(clean, line, kind)

@@ -22,14 +22,22 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     yield made("an attempt with an answer under a false name", excused(misnamed_body), ("records/bodies", "attempts/"))
     kept = [name for name in clean.names() if name.startswith("attempts/")]
     if kept:
-        yield made("the attempts removed", lambda s: [s.remove(name) for name in kept] and None, ("attempts/", "records/"))
+        yield made("the attempts removed", without(kept), ("attempts/", "records/"))
     for engine in clean.engines(recorded=True)[-1:]:
         record = f"records/{engine}/worker.jsonl"
         yield made("a first attempt in front of the second", twice(record), (record,))
 
 
 def leftovers(kind: str, data: bytes) -> Deed:
-    return lambda suspect: suspect.store(kind, data) and None
+    return lambda suspect: suspect.store(kind, data)
+
+
+def without(names: list[str]) -> Deed:
+    def deed(suspect: Suspect) -> None:
+        for name in names:
+            suspect.remove(name)
+
+    return deed
 
 
 def excused(deed: Deed) -> Deed:

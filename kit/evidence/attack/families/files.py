@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
+from kit.evidence.attack.deeds import rename, write
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
 
@@ -48,13 +49,13 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
             yield made(f"one of {kind} removed", removed(name), (name,))
             yield made(f"one of {kind} removed, re-sealed", removed(name), (name, "protocol"), "resealed")
     for what, name in ADDED.items():
-        yield made(what, added(name, b"{}\n"), (named(name),), "resealed")
+        yield made(what, write(name, b"{}\n"), (named(name),), "resealed")
     for name in EMPTY:
-        yield made(f"an empty {name}", added(name, b""), (named(name),), "resealed")
-    yield made("an unlisted file", added("figures/more.png", b"x"), ("figures/more.png",))
+        yield made(f"an empty {name}", write(name, b""), (named(name),), "resealed")
+    yield made("an unlisted file", write("figures/more.png", b"x"), ("figures/more.png",))
     for old, new in (("operators.json", "operator.json"), ("verdict.json", "Verdict.json"), ("logs", "log")):
         if clean.has(old):
-            yield made(f"{old} renamed", lambda s, old=old, new=new: s.rename(old, new), (old, new), "resealed")
+            yield made(f"{old} renamed", rename(old, new), (old, new), "resealed")
     yield made("a body under another digest", misnamed(clean, chance, "bodies"), ("records/bodies",), "resealed")
     yield made("a row under another digest", misnamed(clean, chance, "rows"), ("records/rows",), "resealed")
 
@@ -66,10 +67,6 @@ def named(name: str) -> str:
 
 def removed(name: str) -> Deed:
     return lambda suspect: suspect.remove(name)
-
-
-def added(name: str, data: bytes) -> Deed:
-    return lambda suspect: suspect.write(name, data)
 
 
 def misnamed(clean: Content, chance: random.Random, kind: str) -> Deed:

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 
+from kit.evidence.attack.deeds import assign, write
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
 
@@ -99,10 +100,10 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         yield Mutation("json", f"{what} in {name}", in_document(name, TRAPS[what]), (name,), "resealed")
     yield from in_bodies(clean, chance)
     for name in ("drift.json", "checkpoint.json"):
-        yield Mutation("json", f"no fields in {name}", lambda s, name=name: s.write(name, b"{}\n"), (name,), "resealed")
+        yield Mutation("json", f"no fields in {name}", write(name, b"{}\n"), (name,), "resealed")
         yield Mutation("json", f"every value of {name} null", nulls(name), (name,), "resealed")
-    yield Mutation("json", "a corpus of no request", lambda s: s.write("protocol/corpus.jsonl", b""), ("protocol/corpus.jsonl",), "resealed")
-    yield Mutation("json", "a corpus of empty lines", lambda s: s.write("protocol/corpus.jsonl", b"\n\n"), ("protocol/corpus.jsonl",), "resealed")
+    yield Mutation("json", "a corpus of no request", write("protocol/corpus.jsonl", b""), ("protocol/corpus.jsonl",), "resealed")
+    yield Mutation("json", "a corpus of empty lines", write("protocol/corpus.jsonl", b"\n\n"), ("protocol/corpus.jsonl",), "resealed")
     yield from claims(clean)
 
 
@@ -141,16 +142,10 @@ def claims(clean: Content) -> Iterator[Mutation]:
     """Sizes that are claimed and not there: a reader that trusts them takes a gigabyte."""
     if clean.has("checkpoint.json"):
         for what, shape in (("2**31 label rows", [1 << 31, 16]), ("a label row of 2**40", [32, 1 << 40]), ("negative label rows", [-32, -16])):
-            yield Mutation(
-                "json", f"{what} claimed",
-                lambda s, shape=shape: s.edit("checkpoint.json", lambda d: d["label_head"].update(shape=shape)),
-                ("checkpoint.json", "records/label_head.bin"), "resealed",
-            )  # fmt: skip
-        yield Mutation(
-            "json", "label rows in a file outside",
-            lambda s: s.edit("checkpoint.json", lambda d: d["label_head"].update(file="../../../etc/hostname")),
-            ("checkpoint.json", "etc/hostname"), "resealed",
-        )  # fmt: skip
+            deed = assign("checkpoint.json", "label_head", "shape", to=shape)
+            yield Mutation("json", f"{what} claimed", deed, ("checkpoint.json", "records/label_head.bin"), "resealed")
+        deed = assign("checkpoint.json", "label_head", "file", to="../../../etc/hostname")
+        yield Mutation("json", "label rows in a file outside", deed, ("checkpoint.json", "etc/hostname"), "resealed")
     for name in ("logs/large.log", "records/label_head.bin", "verdict.json"):
         yield Mutation("json", f"{name} of 3 GiB", hole(name), (name,))
     for what, tokens in (("10**30 tokens", 10**30), ("minus one token", -1), ("half a token", 0.5)):

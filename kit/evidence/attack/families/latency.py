@@ -20,7 +20,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     for what, deed in rows(document, chance.randrange(len(document["rows"]))).items():
         yield made(what, deed, (NAME,))
     if not clean.has(SAMPLES):
-        none = {"targets": [], "seconds": {}, "not_measured": []}
+        none: Document = {"targets": [], "seconds": {}, "not_measured": []}
         yield made("figures of a GPU beside a CPU run", assign(NAME, "measured", to=none), (NAME,))
     for engine in ("reference", "native"):
         if engine in clean.engines():

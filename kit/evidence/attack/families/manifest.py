@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from kit.evidence.attack.deeds import write
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
 
@@ -24,7 +25,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     yield made("a million lines", rewritten(lambda data: data * (1_000_000 // count)), (SUMS,))
     for name in ("protocol/SHA256SUMS",):
         if clean.has(name):
-            yield made("the protocol's own list emptied", lambda s: s.write("protocol/SHA256SUMS", b""), (name,), "resealed")
+            yield made("the protocol's own list emptied", write("protocol/SHA256SUMS", b""), (name,), "resealed")
             yield made("the protocol's own list in reverse", protocol_reversed, (name,), "resealed")
             yield made("the protocol's own list removed", lambda s: s.remove("protocol/SHA256SUMS"), (name,), "resealed")
 

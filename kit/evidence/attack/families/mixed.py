@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
+from kit.evidence.attack.deeds import change
 from kit.evidence.attack.families.clocks import shifted
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Document, Suspect
@@ -26,7 +27,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         yield made(f"{name} of another run", other_notebook(name), (name, name.replace("notebooks", "stages")))
     for name in ("stages/04_native_eager.json", "stages/05_native_graph.json"):
         if clean.has(name):
-            yield made(f"{name} of another run", lambda s, name=name: s.edit(name, elsewhere), (name, "notebooks/"))
+            yield made(f"{name} of another run", change(name, "parameters", "run_dir", by=lambda _: "another-run"), (name, "notebooks/"))
     yield made("the verdict of another run", lambda s: s.edit("verdict.json", lambda d: d.update(run="other")), ("verdict.json",))
     if clean.has("records/drills.jsonl"):
         yield made("the drills of another run", of_run("records/drills.jsonl"), ("records/drills.jsonl",))

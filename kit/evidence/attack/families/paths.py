@@ -13,6 +13,7 @@ import socket
 from collections.abc import Iterator
 from functools import partial
 
+from kit.evidence.attack.deeds import write
 from kit.evidence.attack.families.manifest import lines_changed
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
@@ -49,8 +50,8 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     for what, name in ON_DISK.items():
         shown = name.encode("unicode_escape").decode()
         seen = (name, shown, shown.replace("\\x", "\\u00"), shown.replace("\\", "\\\\"), "SHA256SUMS line")
-        yield made(what, lambda s, name=name: s.write(name, b"x"), seen, "resealed")
-    yield made("two names that differ in case", same_but_for("records/Autotune.json"), ("Autotune.json", "SHA256SUMS"), "resealed")
+        yield made(what, write(name, b"x"), seen, "resealed")
+    yield made("two names that differ in case", write("records/Autotune.json", b"{}"), ("Autotune.json", "SHA256SUMS"), "resealed")
     yield made("two logs that differ in case", case_collision, ("logs/", "SHA256SUMS"), "resealed")
     yield made("two logs that differ in normalisation", normalisation, ("logs/", "SHA256SUMS"), "resealed")
     for name in ("counters.json", "records/label_head.bin", "audit.py", "SHA256SUMS", "notebooks/08_drift.ipynb"):
@@ -68,16 +69,12 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     yield made("a socket added", bind, ("logs/x.log",))
     yield made("a folder for a document", folder("drift.json"), ("drift.json",))
     yield made("a folder for SHA256SUMS", folder("SHA256SUMS"), ("SHA256SUMS",))
-    yield made("a name of 255 characters", lambda s: s.write("l" * 255, b""), ("l" * 255,), "resealed")
-    yield made("a hundred folders deep", lambda s: s.write("attempts/" + "a/" * 100 + "x", b""), ("attempts/",))
+    yield made("a name of 255 characters", write("l" * 255, b""), ("l" * 255,), "resealed")
+    yield made("a hundred folders deep", write("attempts/" + "a/" * 100 + "x", b""), ("attempts/",))
 
 
 def listed(name: str) -> Deed:
     return lines_changed(lambda lines: [*lines, f"{'0' * 64}  {name}"])
-
-
-def same_but_for(name: str) -> Deed:
-    return lambda suspect: suspect.write(name, b"{}")
 
 
 def case_collision(suspect: Suspect) -> None:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
-from kit.evidence.attack.deeds import assign, change, drop
+from kit.evidence.attack.deeds import assign, change, drop, write
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
 
@@ -43,7 +43,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         "profile.toml of another profile": toml.replace(b'name = "', b'name = "other-', 1),
     }.items():
         if data != toml:
-            yield made(what, lambda s, data=data: s.write("profile.toml", data), ("profile.toml",))
+            yield made(what, write("profile.toml", data), ("profile.toml",))
     yield made("profile.json not in its own form", indented, (NAME,))
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, double, drop, first, forward, nth, swap, together
 from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
-from kit.evidence.attack.suspect import Content, Document, Suspect, posts
+from kit.evidence.attack.suspect import Content, Document, Suspect, as_lines, posts
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
@@ -199,7 +199,7 @@ def copied(source: str, target: str, records: tuple[str, ...]) -> Deed:
         for record in records:
             lines = suspect.lines(f"records/{source}/{record}.jsonl")
             lines[0]["engine"] = target
-            suspect.edit_lines(f"records/{target}/{record}.jsonl", lambda found, lines=lines: found.__setitem__(slice(None), lines))
+            suspect.write(f"records/{target}/{record}.jsonl", as_lines(lines))
 
     return deed
 

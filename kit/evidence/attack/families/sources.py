@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from kit.evidence.attack.deeds import assign, change, drop
+from kit.evidence.attack.deeds import assign, change, drop, write
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
 from kit.evidence.records import sha256_bytes
@@ -58,9 +58,9 @@ def of_auditor(clean: Content) -> Iterator[Mutation]:
         "an auditor with a line more": own + b"\n",
         "an empty auditor": b"",
     }.items():
-        yield made(what, lambda s, data=data: s.write(AUDITOR, data))
+        yield made(what, write(AUDITOR, data))
         yield made(f"{what}, packed too", together_with_sources(data))
-    yield Mutation("sources", "an auditor that says pass, not re-sealed", lambda s: s.write(AUDITOR, SAYS_PASS), (AUDITOR,))
+    yield Mutation("sources", "an auditor that says pass, not re-sealed", write(AUDITOR, SAYS_PASS), (AUDITOR,))
 
 
 def both_digests(name: str, digest: str) -> Deed:
