@@ -61,9 +61,9 @@ def errors(truth: OracleResult, result: QuestionResult, dtype: torch.dtype) -> E
 
 def decoded(row: bytes, dtype: torch.dtype) -> torch.Tensor:
     """A hidden row as engines hand it out, in FP64."""
-    import torch
+    from kit.engine.hidden_rows import row_tensor
 
-    return torch.frombuffer(bytearray(row), dtype=dtype).double()
+    return row_tensor(row, dtype).double()
 
 
 def relative_l2(row: torch.Tensor, truth: torch.Tensor) -> float:

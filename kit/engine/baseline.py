@@ -24,6 +24,7 @@ from kit.engine.base import Event, QuestionResult
 from kit.engine.capture import Backend, Recording, choose
 from kit.engine.captured import same_bits
 from kit.engine.graph_cache import CaptureError
+from kit.engine.hidden_rows import row_bytes
 from kit.kernels.proof import capturing
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class CapturedReference:
                 QuestionResult(
                     item.question.id,
                     _labels(outcome[self._width :], item, self._engine.device),
-                    outcome[: self._width].contiguous().view(torch.uint8).cpu().numpy().tobytes(),
+                    row_bytes(outcome[: self._width]),
                     len(item.input_ids),
                     Event(),
                 )

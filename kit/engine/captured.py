@@ -21,6 +21,7 @@ from torch import Tensor
 from kit.engine.base import Counters, Event, Grid
 from kit.engine.capture import Backend, Recording
 from kit.engine.graph_cache import CacheName, CaptureError, Cost, GraphCaches, language_key, vision_key
+from kit.kernels.proof import bits
 
 if TYPE_CHECKING:
     from kit.model.vision import VisionTables
@@ -182,4 +183,4 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
     """Equal shape, dtype and bits; unlike `==`, NaN equals the same NaN and 0.0 does not equal -0.0."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
+    return torch.equal(bits(a), bits(b))

@@ -29,6 +29,7 @@ from kit.contract.prompt import SYSTEM, user_message
 from kit.engine import autotune
 from kit.engine.base import Counters, Decision, Event, Prepared, PreparedQuestion, QuestionResult
 from kit.engine.cuda_device import give_back
+from kit.engine.hidden_rows import row_bytes
 from kit.engine.prepare import Preparer
 from kit.engine.reference_model import ReferenceError, load_official
 
@@ -134,7 +135,7 @@ class ReferenceEngine:
         every, rows = self.forward(inputs)
         labels = torch.tensor(item.label_ids, device=self.device)
         logits = every[0].index_select(0, labels).float().tolist()
-        row = rows.contiguous().view(torch.uint8).cpu().numpy().tobytes()
+        row = row_bytes(rows)
         tokens = inputs["input_ids"].shape[1]
         return QuestionResult(item.question.id, tuple(logits), row, tokens, Event())
 

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from kit.contract.answer import AnswerError
+from kit.engine.hidden_rows import row_tensor
 from kit.engine.oracle_delta import in_chunks
 from kit.engine.trace_native import watch_native
 from kit.engine.trace_reference import watch_reference
@@ -90,7 +91,7 @@ def traces(
             row, labels = notes.found(index)["embedding"].shape[-1], len(prepared.questions[index].label_ids)
             notes.finish(index, torch.full((row,), torch.nan, dtype=dtype), torch.full((labels,), torch.nan))
         else:
-            hidden = torch.frombuffer(bytearray(results[index].hidden), dtype=dtype)
+            hidden = row_tensor(results[index].hidden, dtype)
             notes.finish(index, hidden, torch.tensor(results[index].logits))
     expected = stage_names(kinds, depth if prepared.grids else None)
     return [_ordered(notes.found(index), expected, keep) for index in chosen]

@@ -83,10 +83,10 @@ def batched(engine: ReferenceEngine, asked: Sequence[Question], form: str) -> It
 
 
 def _first(item: PreparedQuestion, logits: Tensor, rows: Tensor) -> Answer:
-    import torch
+    from kit.engine.hidden_rows import row_bytes
 
     chosen = logits[0, list(item.label_ids)].float().tolist()
-    return Answer(tuple(chosen), rows[0].contiguous().view(torch.uint8).cpu().numpy().tobytes())
+    return Answer(tuple(chosen), row_bytes(rows[0]))
 
 
 def _answer(result: QuestionResult) -> Answer:

@@ -27,6 +27,7 @@ from kit.campaign.planted.memory import stale_language
 from kit.campaign.planted.processes import ServerSubject
 from kit.campaign.planted.site import Served, Site, Subject
 from kit.engine.base import Decision, Event, QuestionResult
+from kit.engine.hidden_rows import row_bytes
 from kit.engine.native import NativeEngine
 from kit.kernels import Projection
 from kit.kernels.proof import PoisonedAllocations
@@ -216,7 +217,7 @@ def _row_of_a_batch(site: Site) -> Subject:
             with torch.inference_mode():
                 logits, rows = reference.forward(both)
             own = logits[0, list(item.label_ids)].float().tolist()
-            row = rows[0].contiguous().view(torch.uint8).cpu().numpy().tobytes()
+            row = row_bytes(rows[0])
             questions.append(QuestionResult(item.question.id, tuple(own), row, result.tokens, Event()))
         return dataclasses.replace(alone, questions=tuple(questions))
 
