@@ -124,6 +124,8 @@ def compare_raw(
     if theirs is None:
         return row
     logits = floats(theirs["logits"])
+    if len(logits) > LABELS:
+        raise UnreadableError("question %s has %d logits, expected at most %d" % (short(question), len(logits), LABELS))
     if is_number(temperature):
         key = (logits, temperature, theirs["type"])
         if key not in visible:
