@@ -1,16 +1,22 @@
 """The command line: what it lists, what it prints, and how it says what is wrong."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+import typer
 
-from kit.profile import PROJECT_ROOT
+from kit.__main__ import CAMPAIGN, EVIDENCE, INQUIRY, SERVING, app, ending
+from kit.contract.errors import ContractError
+from kit.profile import PROJECT_ROOT, ProfileError
 
 PROFILE = "params/cpu-tiny.toml"
-COMMANDS = ("run", "serve", "frontend", "decide", "prepare", "audit", "checkpoint", "signal", "bench", "tune", "draws", "bisect")
-ON_BUNDLES = ("diff", "sign", "publish", "ledger")
+SECTIONS = {"Campaign": CAMPAIGN, "Serving": SERVING, "Evidence": EVIDENCE, "Inquiry": INQUIRY}
+VERBS = [verb.__name__ for verbs in SECTIONS.values() for verb in verbs]
+ABOUT_A_PROFILE = [v.__name__ for verbs in (CAMPAIGN, SERVING, INQUIRY) for v in verbs if v.__name__ != "freeze"]
+HEAVY = ("torch", "transformers", "numpy", "pandas", "matplotlib", "papermill", "kit.engine", "kit.campaign", "kit.profile")
 REQUEST = {
     "state": {"ticket": "The export button does nothing since noon."},
     "questions": {
@@ -34,16 +40,90 @@ def request_file(tmp_path_factory):
     return str(file)
 
 
-def test_help_lists_every_verb():
-    text = kit("--help").stdout
-    for command in (*COMMANDS, *ON_BUNDLES):
-        assert f"\n  {command} " in text
+def test_help_lists_every_verb_under_its_heading_in_the_order_of_use():
+    lines = kit("--help").stdout.splitlines()
+    listed: dict[str, list[str]] = {}
+    for line in lines:
+        if heading := re.match(r"(\w+):$", line):
+            verbs = listed[heading[1]] = []
+        elif verb := re.match(r"  (\w+)  ", line):
+            verbs.append(verb[1])
+    listed.pop("Options", None)
+    assert listed == {heading: [verb.__name__ for verb in verbs] for heading, verbs in SECTIONS.items()}
+    assert not any(line.endswith("...") for line in lines if line.startswith("  sign"))
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "audit"])
+def test_every_public_function_of_the_verbs_is_a_verb():
+    modules = {sys.modules[verb.__module__] for verbs in SECTIONS.values() for verb in verbs}
+    written = {v for m in modules for v in vars(m).values() if getattr(v, "__module__", "") == m.__name__ and not isinstance(v, type)}
+    assert written == {verb for verbs in SECTIONS.values() for verb in verbs}
+
+
+def test_help_is_quick_because_it_loads_nothing_that_computes():
+    asked = f"""
+import sys
+from typer.testing import CliRunner
+from kit.__main__ import app
+for arguments in [["--help"], *([verb, "--help"] for verb in {VERBS})]:
+    assert CliRunner().invoke(app, arguments).exit_code == 0, arguments
+print(sorted(set({HEAVY}) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, cwd=PROJECT_ROOT, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", ABOUT_A_PROFILE)
 def test_the_profile_comes_first(command):
-    usage = kit(command, "--help").stdout.split("\n", 1)[0]
-    assert usage.index("PROFILE") == min(usage.index(word) for word in ("PROFILE", "REQUEST", "ACTION") if word in usage)
+    first = typer.main.get_command(app).commands[command].params[0]
+    assert (first.name, first.required) == ("profile", True)
+
+
+class TestEndings:
+    """How a verb ends, whatever it raises; the verb is one made for the test."""
+
+    def ended(self, raised, json_last=True):
+        def measure():
+            raise raised
+
+        with pytest.raises(typer.Exit) as caught:
+            ending(measure, json_last=json_last)()
+        return caught.value.exit_code
+
+    def test_a_foreseen_error_is_one_sentence_and_one_line_of_json(self, capsys):
+        assert self.ended(ProfileError("threads: expected a number")) == 2
+        out, err = capsys.readouterr()
+        assert err == "kit measure: threads: expected a number\n"
+        assert json.loads(out) == {
+            "verb": "measure", "verdict": "not-judged", "error": "ProfileError", "problem": "threads: expected a number",
+        }  # fmt: skip
+
+    def test_a_verb_that_answers_leaves_no_answer(self, capsys):
+        assert self.ended(ContractError("no questions"), json_last=False) == 2
+        assert capsys.readouterr() == ("", "kit measure: no questions\n")
+
+    def test_a_file_that_cannot_be_read_is_named(self, capsys):
+        self.ended(FileNotFoundError(2, "No such file or directory", "a.json"))
+        assert capsys.readouterr().err == "kit measure: a.json: No such file or directory\n"
+
+    def test_an_error_nobody_foresaw_keeps_its_traceback_and_is_no_failed_gate(self, capsys):
+        assert self.ended(ZeroDivisionError("by zero")) == 2
+        out, err = capsys.readouterr()
+        assert "Traceback" in err
+        assert err.endswith("kit measure: not foreseen, so this is a defect of the kit: ZeroDivisionError: by zero\n")
+        assert json.loads(out)["error"] == "ZeroDivisionError"
+
+    def test_ctrl_c_is_one_line_and_130(self, capsys):
+        assert self.ended(KeyboardInterrupt()) == 130
+        assert capsys.readouterr() == ("", "kit measure: interrupted\n")
+
+    def test_ctrl_c_says_how_to_go_on_where_that_is_known(self, capsys):
+        assert self.ended(KeyboardInterrupt("interrupted; continue with: this")) == 130
+        assert capsys.readouterr().err == "kit measure: interrupted; continue with: this\n"
+
+    @pytest.mark.parametrize("code", [0, 1, 2])
+    def test_a_verb_that_judged_keeps_its_code(self, code, capsys):
+        assert self.ended(typer.Exit(code)) == code
+        assert capsys.readouterr() == ("", "")
 
 
 def test_prepare_prints_one_line_a_question_and_names_its_tokenizer(request_file):
@@ -96,6 +176,25 @@ def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(arguments, said)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "params/none.toml"),
+        ("floor", "params/none.toml"),
+        ("diagnose", PROFILE),
+        ("challenge", "README.md", "--seed", "1"),
+        ("publish", "evidence"),
+        ("ledger", "--verified", "none"),
+    ],
+)
+def test_where_json_comes_last_it_does_so_after_an_error_too(arguments):
+    done = kit(*arguments)
+    assert done.returncode == 2
+    line = json.loads(done.stdout.splitlines()[-1])
+    assert (line["verb"], line["verdict"]) == (arguments[0], "not-judged")
+    assert done.stderr == f"kit {arguments[0]}: {line['problem']}\n"
 
 
 def test_a_refused_request_says_why(tmp_path):

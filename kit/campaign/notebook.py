@@ -3,6 +3,7 @@
 Covers: the `parameters` cell read with `ast` (literals only; unknown names, wrong types and a missing tag
 are refused before start), execution with timeouts, and the judgement afterwards: no error output,
 consecutive execution counts, every code cell run. A dead kernel or `sys.exit(0)` in mid-notebook is a failure.
+Ctrl-C stops the kernel and is passed on as KeyboardInterrupt.
 Does not cover: whether the stage left its sentinel (`kit.campaign.pipeline` asks `stage.is_finished`).
 """
 
@@ -10,10 +11,12 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
+import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from kit.evidence.records import write_atomic
 from kit.profile import PROJECT_ROOT
@@ -86,7 +89,13 @@ def execute(source: Path, output: Path, parameters: dict[str, Any], cell_timeout
     """
     check_parameters(source, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
-    failure = _run_papermill(source, output, parameters, cell_timeout)
+    # What cells print is in the notebook. The kernel process itself has something to say only where it died: one that is
+    # shut down, or stopped by Ctrl-C, may complain about that.
+    with tempfile.TemporaryFile() as kernel_errors:
+        failure = _run_papermill(source, output, parameters, cell_timeout, kernel_errors)
+        if failure:
+            kernel_errors.seek(0)
+            print(kernel_errors.read().decode(errors="replace"), end="", file=sys.stderr, flush=True)
     if output.exists():
         _drop_machine_facts(output)
     if failure:
@@ -113,7 +122,7 @@ def judge_executed(path: Path) -> None:
 
 
 def _run_papermill(
-    source: Path, output: Path, parameters: dict[str, Any], cell_timeout: int
+    source: Path, output: Path, parameters: dict[str, Any], cell_timeout: int, kernel_errors: IO[bytes]
 ) -> NotebookFailedError | None:
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -124,7 +133,7 @@ def _run_papermill(
             papermill.execute_notebook(
                 str(source), str(output), parameters=parameters, kernel_name="python3", cwd=str(PROJECT_ROOT),
                 progress_bar=False, log_output=False, execution_timeout=cell_timeout,
-                start_timeout=START_TIMEOUT_S, autosave_cell_every=30, kernel_manager_class=_local_kernels(),
+                start_timeout=START_TIMEOUT_S, autosave_cell_every=30, kernel_manager_class=_local_kernels(kernel_errors),
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         return NotebookFailedError(source.name, error.cell_index, error.ename, error.evalue)
@@ -137,13 +146,16 @@ def _run_papermill(
     return None
 
 
-def _local_kernels() -> type:
-    """A kernel manager that talks over local sockets: no open port, and no port to race for."""
+def _local_kernels(errors: IO[bytes]) -> type:
+    """A kernel manager that talks over local sockets: no open port, and no port to race for. errors: their stderr."""
     from jupyter_client.manager import AsyncKernelManager
     from traitlets import CaselessStrEnum
 
     class LocalKernelManager(AsyncKernelManager):
         transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc", config=True)
+
+        async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
+            await super()._async_launch_kernel(kernel_cmd, **options, stderr=errors)
 
     return LocalKernelManager
 

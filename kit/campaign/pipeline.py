@@ -1,7 +1,7 @@
 """`kit run`: every stage's notebook in order, then seal, audit, and one JSON line.
 
-Covers: new and resumed runs, stopping at the first failed stage, packaging failures as failures, and the
-outcome (0 pass, 1 a gate failed, 2 could not judge). The audit alone says pass.
+Covers: new and resumed runs, how to go on after Ctrl-C, stopping at the first failed stage, packaging failures as
+failures, and the outcome (0 pass, 1 a gate failed, 2 could not judge). The audit alone says pass.
 Does not cover: what happens inside a stage (its notebook and the modules it calls).
 """
 
@@ -49,7 +49,7 @@ def run(
     run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
     unfinished run of the profile. replace: remove a finished or failed run of the same id first. autotune:
     file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`. sign: an SSH key to sign the
-    bundle with, tried before anything runs.
+    bundle with, tried before anything runs. Raises KeyboardInterrupt with a sentence that says how to go on.
     """
     if sign is not None:
         signing.check_key(sign)
@@ -61,7 +61,10 @@ def run(
         current = _open(profile_path, run_id, resume, replace)
         if recorded is not None:
             tune.start_from(current, recorded)
-        return _run(current, sign)
+        try:
+            return _run(current, sign)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted; {_how_to_go_on(current)}") from None
 
 
 def _run(current: Run, key: Path | None) -> Outcome:
@@ -100,6 +103,12 @@ def _open(profile_path: str, run_id: str, resume: bool, replace: bool) -> Run:
     if current.sealed:
         raise RunError(f"run {run_id!r} is sealed; audit it with: python -m kit audit {current.path}")
     return current
+
+
+def _how_to_go_on(run: Run) -> str:
+    if run.sealed:
+        return f"the bundle is sealed, audit it with: python -m kit audit {_shown(run)}"
+    return f"continue with: python -m kit run {run.asked_for} --resume --id {run.id}"
 
 
 def _run_stages(run: Run, stages: tuple[str, ...], progress: Progress) -> notebook.NotebookFailedError | None:

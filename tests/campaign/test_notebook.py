@@ -1,6 +1,7 @@
 """Running a notebook strictly: one small notebook a behaviour."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,29 @@ class TestExecute:
             execute(notebook, tmp_path / "out.ipynb", {})
         assert caught.value.error == error
         assert (tmp_path / "out.ipynb").exists()
+
+    def test_what_a_dying_kernel_says_is_shown(self, tmp_path, capfd):
+        source = (
+            "import os\nfrom ipykernel.kernelapp import IPKernelApp\n"
+            "IPKernelApp.instance().log.error('no more sockets')\nos._exit(9)"
+        )
+        with pytest.raises(NotebookFailedError, match="DeadKernel"):
+            execute(write(tmp_path / "n.ipynb", source), tmp_path / "out.ipynb", {})
+        assert "no more sockets" in capfd.readouterr().err
+
+    def test_ctrl_c_is_passed_on_and_the_kernel_is_gone_without_a_word(self, tmp_path, capfd):
+        pid_file = tmp_path / "pid"
+        source = (
+            "import os, signal, time\n"
+            f"with open({str(pid_file)!r}, 'w') as file: file.write(str(os.getpid()))\n"
+            "os.kill(os.getppid(), signal.SIGINT)\n"
+            "time.sleep(60)"
+        )
+        with pytest.raises(KeyboardInterrupt):
+            execute(write(tmp_path / "n.ipynb", source), tmp_path / "out.ipynb", {})
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid_file.read_text()), 0)
+        assert capfd.readouterr().err == ""
 
     def test_a_cell_that_never_ends_is_stopped(self, tmp_path):
         notebook = write(tmp_path / "n.ipynb", "import time; time.sleep(60)")

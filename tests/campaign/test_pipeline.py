@@ -71,7 +71,7 @@ def test_a_finished_stage_is_kept_on_resume(notebooks, tmp_path, monkeypatch):
 
     real = pipeline._run_stage
     monkeypatch.setattr(pipeline, "_run_stage", stop_at_second)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match=f"continue with: python -m kit run {PROFILE} --resume --id a$"):
         pipeline.run(PROFILE, run_id="a")
     assert not (tmp_path / "runs/a/SHA256SUMS").exists()
     with pytest.raises(KeyboardInterrupt):
