@@ -10,23 +10,23 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kit.campaign.layer_drift import bins, place
+from kit.terminal import console
 
 COLUMNS = {"mixer": "mixer / attention", "mlp": "MLP", "residual": "residual", "state": "GDN state"}
 
 
-def show(pair: Mapping[str, Any], console: Console | None = None) -> None:
+def show(pair: Mapping[str, Any]) -> None:
     """The table with one row a layer, the first stage over its bound, and its histogram."""
-    console = console or Console(highlight=False)
-    console.print(layer_table(pair))
+    out = console()
+    out.print(layer_table(pair))
     for line in sentences(pair):
-        console.print(line, soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)
     if any(any(prompt["different"]) for prompt in pair["prompts"]):
-        console.print(histogram_table(pair))
+        out.print(histogram_table(pair))
 
 
 def layer_table(pair: Mapping[str, Any]) -> Table:

@@ -24,6 +24,7 @@ from kit.campaign.sensitivity import changed_steps, first_maximum, margin
 from kit.contract.answer import softmax
 from kit.evidence.records import sha256_bytes, write_json
 from kit.profile import load_profile
+from kit.terminal import console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -200,14 +201,10 @@ def table(document: dict[str, Any]) -> Table:
 
 def show(document: dict[str, Any]) -> None:
     """Table and sentences on standard output."""
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
-    console.print(table(document))
+    out = console()
+    out.print(table(document))
     for sentence in sentences(document):
-        console.print(sentence, highlight=False)
+        out.print(sentence)
 
 
 def sentences(document: dict[str, Any]) -> list[str]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.evidence import ledger
-
-WIDTH = 160  # where there is no terminal to ask
+from kit.terminal import console
 
 
 def run_check(since: Path | None = None, evidence: Path = ledger.EVIDENCE) -> int:
@@ -46,7 +45,6 @@ def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("row", "recorded", "bundle", "class", "verdict", "verification", "SHA256SUMS", "supersedes")
@@ -58,5 +56,4 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
             row.get("verification"), str(facts.get("bundle_sha256") or row.get("bundle_sha256"))[:16], row.get("supersedes") or "",
         )  # fmt: skip
         table.add_row(*map(str, cells))
-    terminal = Console(markup=False, highlight=False)
-    Console(markup=False, highlight=False, width=None if terminal.is_terminal else WIDTH).print(table)
+    console().print(table)

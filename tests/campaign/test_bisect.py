@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from kit.campaign import bisect
 from kit.campaign.bisect import Asked, exit_code, find_request, loaded, parse_bound, run
@@ -124,10 +122,9 @@ class TestReport:
             "BF16 steps; 1 of 2 stages are."
         )
 
-    def test_the_table_marks_equal_and_over(self) -> None:
-        console = Console(width=100, record=True, file=io.StringIO())
-        show(PAIR, console)
-        out = console.export_text()
+    def test_the_table_marks_equal_and_over(self, capsys: pytest.CaptureFixture[str]) -> None:
+        show(PAIR)
+        out = capsys.readouterr().out
         assert "0.25 !" in out
         assert "=" in out
         assert "to 16" in out

@@ -20,6 +20,7 @@ from kit.campaign.reading import read_run
 from kit.campaign.run_folder import run_path
 from kit.evidence.records import write_json
 from kit.profile import load_profile
+from kit.terminal import console
 
 if TYPE_CHECKING:
     from kit.engine.reference import ReferenceEngine
@@ -109,14 +110,12 @@ def diagnose_with(engine: ReferenceEngine, cases: Sequence[Case], candidates: Se
 
 def show(made: dict[str, Any]) -> None:
     """A table and a sentence for each engine."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    out = console()
     for name, entry in made["engines"].items():
-        console.print(table(entry, made["forms"], name))
-        console.print(entry["words"], markup=False, soft_wrap=True)
+        out.print(table(entry, made["forms"], name))
+        out.print(entry["words"], soft_wrap=True)
         for line in entry["missing"][:5]:
-            console.print(f"not compared: {line}", markup=False, soft_wrap=True)
+            out.print(f"not compared: {line}", soft_wrap=True)
 
 
 def line(made: dict[str, Any]) -> dict[str, Any]:

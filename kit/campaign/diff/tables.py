@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from kit.campaign.diff.judgement import NO_FLOOR, changes_by_kind
+from kit.terminal import console
 
-WIDTH = 150  # where there is no terminal to ask
 # Of a long list of changes these are shown first.
 FIRST = (
     "torch", "triton", "transformers", "peft", "fla", "flash-linear-attention", "fla-core", "numpy", "accelerate", "safetensors",
@@ -26,8 +25,7 @@ MOST_CHANGES, MOST_QUESTIONS, LONGEST = 8, 12, 60
 
 def show(document: dict[str, Any]) -> None:
     """Print all tables to standard output."""
-    terminal = Console(markup=False, highlight=False)
-    out = terminal if terminal.is_terminal else Console(markup=False, highlight=False, width=WIDTH)
+    out = console()
     for side in ("a", "b"):
         facts = document[side]
         out.print(

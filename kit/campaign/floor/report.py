@@ -5,11 +5,11 @@ Covers: the table of `kit floor` and its JSON line. Does not cover: measuring (`
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.floor.document import GROUPS, MEASURES, QUANTILES
+from kit.terminal import console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,15 +19,13 @@ TITLES = {"hidden": "hidden row, relative RMS", "steps": "logits, BF16 steps", "
 
 def show(document: Mapping[str, Any]) -> None:
     """Print one table a form: a section a kind of prompt, a line a measure."""
-    from rich.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(document["says"], highlight=False)
+    out = console(markup=True)
+    out.print(document["says"])
     for form in document["forms"]:
         head = f"[bold]{form['name']}[/bold]: {form['detail']}; moves the oracle by {form['proof']['largest']:.1e}"
-        console.print(f"\n{head}", highlight=False)
+        out.print(f"\n{head}")
         groups = document["summary"].get(form["name"])
-        console.print(_table(groups) if groups else "not measured, as it is not harmless")
+        out.print(_table(groups) if groups else "not measured, as it is not harmless")
 
 
 def _table(groups: Mapping[str, Any]) -> Table:

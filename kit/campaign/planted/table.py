@@ -6,32 +6,30 @@ it; a dot is none. Does not cover: the figure.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kit.campaign.planted.document import named
 from kit.campaign.planted.tiers import ORACLE
+from kit.terminal import console
 
-WIDTH = 150  # where no terminal says how wide it is
 HEADS = {
     "bitwise": "bitwise", "steps": "steps", "oracle": "oracle", "gates": "seed gates", "lattice": "lattice", "repeats": "repeats",
 }  # fmt: skip
 
 
-def show(document: Mapping[str, Any], console: Console | None = None) -> None:
+def show(document: Mapping[str, Any]) -> None:
     """Both tables and what was missed."""
-    out = console or Console(width=None if sys.stdout.isatty() else WIDTH)
+    out = console()
     if document["faults"]:
         out.print(faults_table(document))
     if document["controls"]:
         out.print(controls_table(document))
     for line in sentences(document):
-        out.print(line, highlight=False)
+        out.print(line)
 
 
 def faults_table(document: Mapping[str, Any]) -> Table:

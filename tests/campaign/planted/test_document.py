@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from kit.campaign.planted import table
 from kit.campaign.planted.catalogue import FAULTS
@@ -77,7 +76,7 @@ def test_it_is_json_without_infinities() -> None:
 
 def test_tables_name_what_saw_it_and_what_did_not(capsys: pytest.CaptureFixture[str]) -> None:
     found = made(("1.01", trial("bitwise", "ops")), controls=(control_row(SMALL, trial()),))
-    table.show(found, Console(width=150))
+    table.show(found)
     said = capsys.readouterr().out
     assert "scaled" in said
     assert "layer.00.mixer" in said
