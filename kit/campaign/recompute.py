@@ -261,8 +261,11 @@ def document(found: list[Difference], wrong: list[str], machine: list[str], side
     }
 
 
-def run(bundle: Path) -> int:
-    """What `kit audit --recompute` does after the audit: say the outcome, its document last. 0 pass, 1 fail, 2 not here."""
+def run(bundle: Path, audit: str) -> int:
+    """What `kit audit --recompute` does after the audit: say the outcome, its document last. 0 pass, 1 fail, 2 not here.
+
+    audit: what the offline audit came to, repeated in the last line.
+    """
     with auditing.bundle_folder(bundle) as folder:
         try:
             result = recompute(folder)
@@ -271,7 +274,7 @@ def run(bundle: Path) -> int:
             print(f"not recomputed: {error}")
         else:
             print("\n".join(lines(result)))
-    print(json.dumps(result, ensure_ascii=False, separators=(",", ":")), flush=True)
+    print(json.dumps({"audit": audit, **result}, ensure_ascii=False, separators=(",", ":")), flush=True)
     return {"pass": 0, "fail": 1}.get(result["recompute"], 2)
 
 
