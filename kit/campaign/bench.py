@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.performance.document import CLASSES
-from kit.campaign.performance.statistics import quantile
 from kit.campaign.reading import EngineRecords, RunRecords, read_json, read_run
+from kit.campaign.statistics import quantile
 
 if TYPE_CHECKING:
     from kit.campaign.protocol import Protocol

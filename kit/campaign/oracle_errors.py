@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kit.campaign.statistics import resample
+
 if TYPE_CHECKING:
     import torch
 
@@ -95,9 +97,8 @@ def noninferiority(
 ) -> Interval:
     """The interval of `ratios`, one a prompt; contents: what each prompt is about, resampled as a whole.
 
-    Contents are put in order by name. A resample draws as many contents as there are, with
-    `int(random.Random(seed).random() * count)` each, one generator for all resamples; its value is the sum of the
-    logarithms drawn over the number of prompts drawn. Bounds are the values at places floor(n * 0.05) and
+    Contents are put in order by name. A resample draws as many contents as there are (`resample`, one generator for
+    all of them); its value is the sum of the logarithms drawn over the number of prompts drawn. Bounds are the values at places floor(n * 0.05) and
     n - 1 - floor(n * 0.05) of the n sorted. Raises ValueError for no ratio, or one that is not positive and finite.
     """
     if not ratios or len(ratios) != len(contents):
@@ -117,7 +118,7 @@ def noninferiority(
 
 def _resampled(sums: Sequence[tuple[float, int]], source: random.Random) -> float:
     """The mean logarithm of one resample."""
-    picked = [sums[int(source.random() * len(sums))] for _ in sums]
+    picked = [sums[place] for place in resample(source, len(sums))]
     return math.fsum(total for total, _ in picked) / sum(count for _, count in picked)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from kit.campaign.bench import figure_name
 from kit.campaign.diff.evidence import Evidence
 from kit.campaign.performance.document import FILE as SAMPLES
-from kit.campaign.performance.statistics import RESAMPLES, SEED, median, pooled, quantile
+from kit.campaign.statistics import RESAMPLES, SEED, median, pooled, quantile, resample
 
 LEAST = 5  # requests or blocks behind an interval
 REQUESTS = "requests of the protocol"
@@ -65,7 +65,7 @@ def _geometric(ratios: Sequence[float]) -> tuple[float, float | None, float | No
         return math.exp(math.fsum(logs[i] for i in drawn) / len(drawn))
 
     everything = range(len(logs))
-    return mean_of(everything), *_interval(len(logs), lambda chance: mean_of(_draw(chance, len(logs))))
+    return mean_of(everything), *_interval(len(logs), lambda chance: mean_of(resample(chance, len(logs))))
 
 
 # ---------------------------------------------------------------- the timed workloads of stage 09
@@ -79,8 +79,8 @@ def _workloads(a: Evidence, b: Evidence) -> Iterator[dict[str, Any]]:
             continue
 
         def ratio(chance: random.Random, one: Any = one, other: Any = other) -> float:
-            numerator = pooled([other[i] for i in _draw(chance, len(other))])
-            return median(numerator) / median(pooled([one[i] for i in _draw(chance, len(one))]))
+            numerator = pooled([other[i] for i in resample(chance, len(other))])
+            return median(numerator) / median(pooled([one[i] for i in resample(chance, len(one))]))
 
         engine, workload, way, tokens = place
         name = f"{workload}, {tokens} tokens, {way}" if tokens else f"{workload}, {way}"
@@ -99,10 +99,6 @@ def _blocks(bundle: Evidence) -> dict[tuple[Any, ...], list[list[float]]]:
 
 
 # ---------------------------------------------------------------- intervals
-
-
-def _draw(chance: random.Random, count: int) -> list[int]:
-    return [int(chance.random() * count) for _ in range(count)]
 
 
 def _interval(count: int, figure: Callable[[random.Random], float]) -> tuple[float | None, float | None]:

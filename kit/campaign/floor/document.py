@@ -9,6 +9,7 @@ Does not cover: measuring (`running`) or drawing (`kit.campaign.figures`).
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from kit.campaign.floor.asking import Answer, Question
 from kit.campaign.floor.forms import WHAT
 from kit.campaign.floor.proof import Proof
 from kit.campaign.oracle_errors import decoded, relative_l2
-from kit.campaign.performance.statistics import quantile
 from kit.campaign.prompts import GENERATOR
 from kit.campaign.reading import RecordsError, read_json
 from kit.campaign.sensitivity import changed_steps, first_maximum
+from kit.campaign.statistics import quantile, quantile_of_sorted, resample
 from kit.contract.answer import softmax
 from kit.evidence.floats import decode_float32, float32_hex
 from kit.evidence.records import sha256_bytes
@@ -136,15 +137,10 @@ def change(row: Mapping[str, Any], form: str, temperatures: Mapping[str, float])
 
 
 def resampled(contents: Sequence[str]) -> list[dict[str, int]]:
-    """How often each content was drawn, a resample each: contents in order by name, `int(random() * count)` each."""
+    """How often each content was drawn, a resample each: contents in order by name, see `resample`."""
     names, source = sorted(set(contents)), random.Random(SEED)
-    draws = []
-    for _ in range(RESAMPLES):
-        counts = dict.fromkeys(names, 0)
-        for _ in names:
-            counts[names[int(source.random() * len(names))]] += 1
-        draws.append(counts)
-    return draws
+    drawn = (Counter(resample(source, len(names))) for _ in range(RESAMPLES))
+    return [{name: counts[place] for place, name in enumerate(names)} for counts in drawn]
 
 
 def spread(
@@ -167,14 +163,7 @@ def spread(
 def weighted(ordered: Sequence[tuple[float, str]], counts: Mapping[str, int]) -> dict[str, float]:
     """The quantiles of values in order, each as often as its content was drawn."""
     sample = [value for value, content in ordered for _ in range(counts[content])]
-    return {name: _of_sorted(sample, q) for name, q in QUANTILES.items()}
-
-
-def _of_sorted(values: Sequence[float], q: float) -> float:
-    place = q * (len(values) - 1)
-    low = int(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (place - low)
+    return {name: quantile_of_sorted(sample, q) for name, q in QUANTILES.items()}
 
 
 def band(summary: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:

@@ -16,9 +16,9 @@ from typing import Any
 from kit.campaign import oracle_errors
 from kit.campaign.generated.exact import CONFIDENCE, mcnemar, upper_bound
 from kit.campaign.generated.lines import FORMAT, Line
-from kit.campaign.performance.statistics import quantile
 from kit.campaign.prompts import GENERATOR
 from kit.campaign.sensitivity import changed_steps, first_maximum, margin
+from kit.campaign.statistics import quantile
 from kit.contract.answer import softmax
 
 TIE_RULE = "the winner is the first of the largest logits in candidate order, on either side; a tie is no excuse for a flip"

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kit.campaign.performance.cublaslt import CublasLtError
-from kit.campaign.performance.statistics import median
+from kit.campaign.statistics import median
 from kit.profile import PROJECT_ROOT
 
 if TYPE_CHECKING:

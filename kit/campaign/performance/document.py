@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kit.campaign.performance.statistics import median, pooled, quantile, ratio_of_medians
+from kit.campaign.statistics import median, pooled, quantile, ratio_of_medians
 from kit.contract.answer import softmax
 from kit.evidence.floats import decode_float32, float32_hex
 

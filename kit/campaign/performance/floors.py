@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kit.campaign.performance.statistics import median
 from kit.campaign.performance.timing import device_ms
+from kit.campaign.statistics import median
 from kit.kernels import Projection
 from kit.model.language import AttentionMixer
 

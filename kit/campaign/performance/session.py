@@ -26,8 +26,8 @@ from kit.campaign.performance.floors import Floors, copy_bandwidth
 from kit.campaign.performance.local_http import ServedForm, serving
 from kit.campaign.performance.plan import Measured, Settings, phases
 from kit.campaign.performance.rounds import FLOOR, Rounds, Run
-from kit.campaign.performance.statistics import median
 from kit.campaign.performance.timing import WallWatch
+from kit.campaign.statistics import median
 from kit.engine.baseline import (
     CapturedReference,
     ModelForm,

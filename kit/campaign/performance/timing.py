@@ -3,7 +3,7 @@
 Covers: the order (ABBA), how many samples a block holds, and the two stopwatches: wall clock alone, and wall
 clock with CUDA events around the same work.
 Does not cover: what contenders do, what a round costs (`kit.campaign.performance.rounds`), or what the samples
-mean (`kit.campaign.performance.statistics`).
+mean (`kit.campaign.statistics`).
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import pytest
 from kit.campaign.floor import document, report
 from kit.campaign.floor.asking import Answer, Question
 from kit.campaign.floor.proof import Proof
-from kit.campaign.performance.statistics import quantile
 from kit.campaign.reading import RecordsError
 from kit.campaign.sensitivity import changed_steps
+from kit.campaign.statistics import quantile
 from kit.evidence.records import write_json
 from kit.profile import Profile
 

@@ -1,9 +1,9 @@
-"""Medians, percentiles, and how sure a ratio of two medians is.
+"""Medians, quantiles, resamples, and how sure a ratio of two medians is.
 
-Covers: interpolated quantiles, and the 95% interval of a ratio by resampling whole blocks, so that what drifts
-between blocks (clocks, temperature) widens the interval instead of hiding in it. Plain Python; the same seed
-gives the same interval everywhere, so an auditor can compute it again.
-Does not cover: taking the samples (`kit.campaign.performance.timing`).
+Covers: interpolated quantiles, drawing with replacement, and the 95% interval of a ratio by resampling whole blocks,
+so that what drifts between blocks (clocks, temperature) widens the interval instead of hiding in it. Plain Python;
+the same seed gives the same interval everywhere, so an auditor can compute it again.
+Does not cover: taking samples (`kit.campaign.performance.timing`), what a resample is of (whoever asks).
 """
 
 from __future__ import annotations
@@ -23,15 +23,28 @@ def quantile(values: Iterable[float], q: float) -> float:
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values to take a quantile of")
-    position = q * (len(ordered) - 1)
+    return quantile_of_sorted(ordered, q)
+
+
+def quantile_of_sorted(values: Sequence[float], q: float) -> float:
+    """`quantile` of values that are in order already, at least one."""
+    position = q * (len(values) - 1)
     low = math.floor(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (values[high] - values[low]) * (position - low)
 
 
 def median(values: Iterable[float]) -> float:
     """Middle value. Raises ValueError if empty."""
     return quantile(values, 0.5)
+
+
+def resample(chance: random.Random, count: int) -> list[int]:
+    """As many places of `count` things as there are things, with replacement: `int(random() * count)` each.
+
+    `random.Random.random` is the one sequence Python promises never to change, so an auditor draws the same.
+    """
+    return [int(chance.random() * count) for _ in range(count)]
 
 
 def pooled(blocks: Blocks) -> list[float]:
@@ -50,7 +63,7 @@ def ratio_of_medians(ours: Blocks, theirs: Blocks) -> dict[str, float]:
     chance, count = random.Random(SEED), len(ours)
     ratios = []
     for _ in range(RESAMPLES):
-        drawn = [int(chance.random() * count) for _ in range(count)]
+        drawn = resample(chance, count)
         ratios.append(median(pooled([ours[i] for i in drawn])) / median(pooled([theirs[i] for i in drawn])))
     return {
         "ratio": median(pooled(ours)) / median(pooled(theirs)),

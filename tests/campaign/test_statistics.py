@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from kit.campaign.performance.statistics import median, quantile, ratio_of_medians
+from kit.campaign.statistics import median, quantile, ratio_of_medians, resample
 
 
 def test_quantiles_interpolate_between_neighbours() -> None:
@@ -38,3 +40,11 @@ def test_the_same_samples_give_the_same_interval() -> None:
 def test_unequal_or_no_blocks_are_refused(ours: list[list[float]], theirs: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="expected as many"):
         ratio_of_medians(ours, theirs)
+
+
+def test_a_resample_draws_as_many_places_as_there_are_with_replacement() -> None:
+    drawn = [resample(random.Random(1), 5) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    places = [place for number in range(200) for place in resample(random.Random(number), 5)]
+    assert set(places) == set(range(5))
+    assert any(len(set(resample(random.Random(number), 5))) < 5 for number in range(10))
