@@ -32,7 +32,7 @@ def check_signal(bundle: Bundle) -> None:
     )
     questions = document["questions"]
     if not questions:
-        bundle.fail("signal.json", "measures nothing")
+        bundle.fail("signal.json", "measures nothing, expected questions")
         return
     bundle.expect("signal.json summary", document["summary"], signal_summary(questions))
     known = {case["id"]: case["request"]["questions"] for case in bundle.corpus()}
@@ -64,7 +64,7 @@ def compare_with_reference(bundle: Bundle, questions: List[Json]) -> None:
         for change in ("floor", "swap", "adapter", "image"):
             moved = question.get(change, {"row": 0.0, "steps": 0.0})
             if moved["row"] < 0 or moved["steps"] < 0 or (moved["steps"] and not moved["row"]):
-                bundle.fail("%s %s" % (where, change), "moves logits by %s steps and the row by %s" % (moved["steps"], moved["row"]))
+                bundle.fail("%s %s" % (where, change), "moves logits by %s steps and the row by %s, expected distances of 0 or more" % (moved["steps"], moved["row"]))
 
 
 def planned_questions(bundle: Bundle) -> Iterator[Tuple[Json, str, Json]]:

@@ -22,6 +22,12 @@ FIGURES = {
     "probability": "probability_drift", "confidence": "confidence_drift",
     "noul": "noul_drift", "expected_value": "expected_drift",
 }  # fmt: skip
+# Of gates over generated questions where they passed; the oracle's has its interval in it and is not compared.
+GENERATED_WORDS = {
+    "generated": "%d of %d declared questions were answered",
+    "generated_hidden_bitwise": "%d hidden rows differ of %d", "generated_logits_bitwise": "%d logit rows differ of %d",
+    "generated_flips": "%d winners changed of %d",
+}  # fmt: skip
 
 
 class Gate(NamedTuple):
@@ -124,7 +130,8 @@ def run_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     changed = len(changed_sources(bundle)) if files else None
     yield ("sources", None, None), none_of(changed, "%d files unchanged" % len(files))
     for key, value, bound, passed in generated_gates(bundle):
-        yield key, Gate(passed, value, bound, None)  # in its own words, which are not compared
+        words = GENERATED_WORDS.get(key[0])
+        yield key, Gate(passed, value, bound, words % (value, bundle.generated) if words and value is not None else None)
 
 
 def plan_kept(bundle: Bundle, engine: str) -> bool:

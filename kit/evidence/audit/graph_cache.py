@@ -102,7 +102,7 @@ class Simulation:
         took = {"capture": ("bytes", "pool"), "fallback": ("pool",)}.get(line["action"], ())
         for size in ("bytes", "pool"):
             if not isinstance(line[size], int) or line[size] < 0 or (line[size] and size not in took):
-                message = "post %s: %s of %s is %s"
+                message = "post %s: %s of %s is %s, expected a count of bytes that it took"
                 self.mismatches[name].append(
                     message % (line["sequence"], size, line["action"], short(line[size]))
                 )

@@ -33,6 +33,10 @@ def check_performance(bundle: Bundle) -> None:
 
 
 def check_starts(bundle: Bundle, document: Json) -> None:
+    engines = sorted(map(figure_name, bundle.engines))
+    for name in ("start_seconds", "first_answer_seconds"):
+        if set(document.get(name, {})) - set(engines):
+            bundle.expect("performance.json %s engines" % name, sorted(document[name]), engines)
     for engine in bundle.engines:
         recorded = bundle.json("records/%s/engine.json" % engine).get("start_seconds")
         answers = (line for line in bundle.exchanges(engine) if line["status"] == 200)

@@ -19,6 +19,8 @@ CLOCKS_DRIFT = 1.0  # and over all requests of an engine
 ROUNDING_MS = 0.002  # of times that are added up
 PARTS = ("prepare", "wait", "total")
 FORWARDS = ("vision", "language")  # parts of the total, told by engines that time them apart
+LATEST_START = 7 * 86400  # seconds between the start of a run and its first stage, which a resumed run may have to repeat
+LONGEST_PAUSE = 30 * 86400.0  # seconds that a run may rest between two stages, killed and taken up again
 NOTEBOOK_SLACK = 1.0  # seconds between papermill's clock and a cell's
 
 
@@ -78,8 +80,13 @@ def compare_parts(bundle: Bundle, at: str, engine: str, post: Json, questions: L
     parts, timed = post["timings_ms"], engine != "reference"
     wanted = set(PARTS) | ({"language"} if timed else set()) | ({"vision"} if timed and images else set())
     bundle.expect("%s timings_ms" % at, sorted(parts), sorted(wanted))
-    if set(parts) != wanted or not all(is_number(ms) and ms >= 0 for ms in parts.values()):
-        return
+    if not all(is_number(ms) and ms >= 0 for ms in parts.values()):
+        bundle.fail("%s timings_ms" % at, "are %s, expected times of 0 or more" % short(parts))
+    elif set(parts) == wanted:
+        compare_sums(bundle, at, post, parts, questions)
+
+
+def compare_sums(bundle: Bundle, at: str, post: Json, parts: Json, questions: List[Json]) -> None:
     whole = sum(parts[name] for name in PARTS)
     if whole > post["latency_ms"] + ROUNDING_MS:
         bundle.fail(at, "its parts take %.3f ms, expected at most its latency_ms %.3f" % (whole, post["latency_ms"]))
@@ -103,8 +110,11 @@ def check_starts_of_workers(bundle: Bundle) -> None:
 
 
 def check_order(bundle: Bundle) -> None:
-    """Stages ran one after the other, from after the start of the run; engines and device within their own."""
-    last, owner = seconds_of(bundle.json("run.json")["started_utc"], "run.json started_utc"), "the start of the run"
+    """Stages ran one after the other, from soon after the start of the run; engines and device within their own."""
+    first = stage_window(bundle, bundle.stages()[0])
+    if first is not None and first[0] - seconds_of(bundle.json("run.json")["started_utc"], "run.json started_utc") > LATEST_START:
+        bundle.fail("run.json started_utc", "is more than %d days before its first stage, expected the same run" % (LATEST_START // 86400))
+    last, owner = seconds_of(bundle.json("run.json")["started_utc"], "run.json started_utc"), "run.json started_utc"
     for stage in bundle.stages():
         window = stage_window(bundle, stage)
         if window is None:
@@ -112,6 +122,8 @@ def check_order(bundle: Bundle) -> None:
         name = "notebooks/%s.ipynb" % stage
         if window[0] < last - NOTEBOOK_SLACK or window[1] < window[0]:
             bundle.fail(name, "ran from %.3f to %.3f, expected after %s (%.3f)" % (*window, owner, last))
+        if window[0] - last > LONGEST_PAUSE:
+            bundle.fail(name, "began %.0f days after %s, expected at most %d" % ((window[0] - last) / 86400, owner, LONGEST_PAUSE / 86400))
         last, owner = window[1], name
         if stage in ENGINE_STAGES:
             engine = ENGINE_STAGES[stage]

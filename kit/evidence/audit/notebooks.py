@@ -61,7 +61,7 @@ def check_notebook_run(bundle: Bundle, name: str, cells: List[Json]) -> None:
             message = "execution count is %s, expected %d: it did not run to the end in order"
             bundle.fail(at, message % (cell.get("execution_count"), count))
         if any(output.get("output_type") == "error" for output in cell["outputs"]):
-            bundle.fail(at, "ended in an error")
+            bundle.fail(at, "ended in an error, expected none")
         if "nbval-check-output" in tags(cell):
             check_verdict_cell(bundle, at, cell["outputs"])
     if not count:
@@ -105,7 +105,7 @@ def check_notebook_parameters(bundle: Bundle, name: str, cells: List[Json], stag
         if found.get("run_dir") != bundle.json("run.json")["id"]:
             bundle.fail(name, "is of run %s" % short(found.get("run_dir")))
         if reported != found:
-            bundle.fail(name, "ran with %s, %s reports %s" % (short(found), stage, short(reported)))
+            bundle.fail(name, "ran with %s, expected what %s reports: %s" % (short(found), stage, short(reported)))
 
 
 def position_of(tag: str, cells: List[Json]) -> int:

@@ -64,7 +64,7 @@ def operator_faults(bundle: Bundle, check: Json, device: str) -> None:
         bundle.fail(where, "a count is no count")
     elif check["nan"] or (bundle.profile["claim"] == "exact" and any(check[name] for name in MISSES)):
         counts = ", ".join("%s %s" % (name, check[name]) for name in MISSES if check[name])
-        bundle.fail(where, "%s of %s elements" % (counts, check["elements"]))
+        bundle.fail(where, "%s of %s elements, expected none" % (counts, check["elements"]))
     if not check["different"] and (check["max_abs"] or check["relative_l2"]):
         bundle.fail(where, "no element differs, yet by up to %s" % check["max_abs"])
     if check["op"] not in NOT_IN_GRAPHS and not check["replays"] > 0:

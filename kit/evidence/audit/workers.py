@@ -116,7 +116,7 @@ def check_engines(bundle: Bundle) -> None:
         if stopped != "orderly":
             bundle.fail(name, "the worker did not stop in order, so its record may lack lines")
         if facts.get("error"):
-            bundle.fail(name, "the campaign stopped: %s" % facts["error"])
+            bundle.fail(name, "the campaign stopped, expected it to end: %s" % facts["error"])
 
 
 def check_health(bundle: Bundle) -> None:
