@@ -23,10 +23,7 @@ from kit.campaign.layers import BoundOf, Side, Walked, default_bound, walk
 from kit.campaign.prompts import generate_mixed
 from kit.campaign.protocol import load_protocol
 from kit.contract.errors import ContractError
-from kit.engine.graph import GraphEngine
-from kit.engine.native import NativeEngine
 from kit.engine.oracle import load_oracle
-from kit.engine.shared_weights import shared_stores
 from kit.engine.trace import TraceError
 from kit.evidence.records import write_atomic, write_json
 
@@ -143,8 +140,7 @@ def _load(profile: Profile, name: str, official: Any) -> Any:
         profile = dataclasses.replace(profile, runtime=dataclasses.replace(profile.runtime, dtype=cast(Any, dtype)))
     if official is None or profile.runtime.device != "cuda":
         return engines.load(kind, profile)
-    shared = shared_stores(official.model)
-    return NativeEngine(profile, shared=shared) if kind == "native" else GraphEngine(profile, shared=shared)
+    return engines.load_beside(kind, profile, official)
 
 
 def _parse_engine(name: str) -> tuple[str, str]:

@@ -148,14 +148,12 @@ def _run_both(profile: Profile, cases: Sequence[Case], ledgers: Sequence[Mapping
     """Every case by both engines under every ledger, and the repeats under the first one."""
     runtime.configure(profile)
     autotune.install(ledgers[0]["winners"])
-    from kit.engine import reference
-    from kit.engine.native import NativeEngine
-    from kit.engine.shared_weights import shared_stores
+    from kit.engine import load_beside, reference
 
     official = reference.load(profile)
     engines: dict[str, Engine] = {
         "reference": official,
-        "native": NativeEngine(profile, shared=shared_stores(official.model)),
+        "native": load_beside("native", profile, official),
     }
     draws: list[dict[str, Any]] = []
     repeats: list[dict[str, Any]] = []

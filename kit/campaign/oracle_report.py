@@ -10,12 +10,12 @@ campaign asks generated prompts for that.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit import engine as engines
 from kit import runtime
 from kit.campaign.oracle_errors import BOUND, errors, noninferiority, problems, ratio
 from kit.campaign.protocol import Case, protocol_of
@@ -83,29 +83,23 @@ def _engines(profile: Profile, cases: Sequence[Case], candidate: str) -> tuple[l
     if not profile.campaign.reference:
         if not candidate:
             raise RunError(f"profile {profile.name} runs no reference: name what to measure, --candidate native or graph")
-        engine = _load(candidate, profile)
+        engine = engines.load(candidate, profile)
         prepared = [engine.prepare(case.body) for case in cases]
         found = {candidate: _decide(engine, prepared)}
         engine.close()
         return prepared, found
     from kit.engine import autotune, reference
-    from kit.engine.shared_weights import shared_stores
 
     autotune.install_recorded()
     official = reference.load(profile)
     prepared = [official.prepare(case.body) for case in cases]
     found = {REFERENCE: _decide(official, prepared)}
     if candidate:
-        engine = _load(candidate, profile, shared=shared_stores(official.model))
+        engine = engines.load_beside(candidate, profile, official)
         found[candidate] = _decide(engine, prepared)
         engine.close()
     official.close()
     return prepared, found
-
-
-def _load(name: str, profile: Profile, **options: Any) -> Any:
-    classes = {"native": "NativeEngine", "graph": "GraphEngine"}
-    return getattr(importlib.import_module(f"kit.engine.{name}"), classes[name])(profile, **options)
 
 
 def _decide(engine: Any, prepared: Sequence[Prepared]) -> Results:

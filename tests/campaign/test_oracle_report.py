@@ -10,12 +10,14 @@ import pytest
 import torch
 
 from kit import checkpoint
-from kit.campaign import oracle_report
+from kit import engine as engines
 from kit.campaign.oracle_report import line, measure, sentences, summarise, table
 from kit.campaign.protocol import Case, protocol_of
 from kit.campaign.run_folder import RunError
 from kit.campaign.sensitivity import margin
 from kit.contract.answer import softmax
+from kit.engine.native import NativeEngine
+from kit.engine.reference import ReferenceEngine
 from kit.profile import Profile
 
 
@@ -55,14 +57,14 @@ class TestMeasure:
 
     def test_a_worse_candidate_shows(self, profile: Profile, cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch) -> None:
         """A final norm that is off by 5%: more than BF16 does to a row."""
-        real = oracle_report._load
+        real = engines.load_beside
 
-        def load(name: str, profile: Profile, **options: Any) -> Any:
-            engine = real(name, profile, **options)
+        def off_by_five_percent(name: str, profile: Profile, official: ReferenceEngine) -> NativeEngine:
+            engine = real(name, profile, official)
             engine.language.norm = engine.language.norm + (0.05 * (1 + engine.language.norm.float())).to(torch.bfloat16)
             return engine
 
-        monkeypatch.setattr(oracle_report, "_load", load)
+        monkeypatch.setattr(engines, "load_beside", off_by_five_percent)
         summary = measure(profile, cases[:1], "native")["summary"]
         assert summary["hidden_ratio"]["lower"] > 1.5
         assert any("the mean error ratio may be" in problem for problem in summary["not_faithful"])

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kit.campaign.generated.lines import candidate_of
 from kit.campaign.generated.official import Official
-from kit.engine.graph import GraphEngine
-from kit.engine.native import NativeEngine
+from kit.engine import load_beside
 from kit.engine.reference import ReferenceEngine
-from kit.engine.shared_weights import shared_stores
 
 if TYPE_CHECKING:
     from kit.engine.base import Prepared, QuestionResult
@@ -26,8 +24,7 @@ class Sides:
     def __init__(self, profile: Profile, capture: bool | None = None) -> None:
         self.reference = ReferenceEngine(profile)
         self.official = Official(self.reference, capture)
-        kind = GraphEngine if candidate_of(profile.campaign.engines) == "graph" else NativeEngine
-        self.candidate = kind(profile, shared=shared_stores(self.reference.model))
+        self.candidate = load_beside(candidate_of(profile.campaign.engines), profile, self.reference)
 
     def answer(self, prepared: Prepared) -> tuple[QuestionResult, QuestionResult]:
         """The one question of a request by both: reference, candidate."""
