@@ -1,23 +1,21 @@
-"""Figures of layers.json: where along the walk two sides come apart, and how errors grow over the layers.
+"""A figure of layers.json: where along the walk two sides come apart.
 
 Covers: the heat map, one panel for the vision tower and one for the language model, a column a step of the walk, a row a branch,
 colour by relative RMS on a logarithmic scale; a stage without a differing value is blank, one over its bound is
-framed, and the first of them is named; and every side's error against the oracle, layer by layer. Does not cover: the figures (`kit.campaign.layer_drift`).
+framed, and the first of them is named. Does not cover: the numbers (`kit.campaign.layer_drift`).
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.colors import LogNorm
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
 
-from kit.campaign.figures import ENGINE_STYLE, GATE_COLOUR, INK, QUIET, STYLE, canvas, titled
+from kit.campaign.figures import GATE_COLOUR, INK, QUIET, STYLE, canvas, titled
 from kit.campaign.layer_drift import place
 
 if TYPE_CHECKING:
@@ -48,47 +46,6 @@ def layer_heat_map(pair: Mapping[str, Any]) -> Figure:
     what = f"first over its bound: {first}" if first else "no stage over its bound" if seen else "no value differs anywhere"
     prompts = len(pair["prompts"])
     return titled(figure, f"{pair['engine']} against {pair['against']}, worst of {prompts} prompt{'s' * (prompts != 1)}: {what}")
-
-
-def error_growth(document: Mapping[str, Any]) -> Figure:
-    """Every side's error against the oracle along the layers: residuals left, final GDN states right.
-
-    document: layers.json. Shown are medians over prompts; dashed the bound that rounding explains.
-    """
-    pairs = [pair for pair in document["pairs"] if pair["against"] == "oracle"]
-    figure, axes = canvas(10, 3.4, columns=2)
-    for axis, suffix, label in zip(axes, ("", ".state"), ("residual behind the layer", "final GDN state of the layer"), strict=True):
-        for pair in pairs:
-            layers, errors, limits = _medians(pair, suffix)
-            colour, marker = ENGINE_STYLE.get(pair["engine"], (QUIET, "o"))
-            size = {"reference": 7}.get(pair["engine"], 4)  # the reference shows behind a candidate that lies on it
-            axis.plot(layers, errors, color=colour, marker=marker, markersize=size, linewidth=1, label=pair["engine"])
-            if pair is pairs[0] and None not in limits:
-                axis.plot(layers, limits, color=GATE_COLOUR, linestyle="--", linewidth=1, label=f"bound: {pair['bound']}")
-        axis.set_yscale("log")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.grid(axis="y")
-        axis.set_xlabel(f"layer ({label})")
-    axes[0].set_ylabel("relative RMS against the oracle")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=max(len(labels), 1), frameon=False)
-    ratios = [value for name in document["oracle_ratio"].values() for value in name.values() if value is not None]
-    what = f"candidate over reference {min(ratios):.3g} to {max(ratios):.3g} at any stage" if ratios else "no two sides to compare"
-    return titled(figure, f"Error along the layers: {what}")
-
-
-def _medians(pair: Mapping[str, Any], suffix: str) -> tuple[list[int], list[float], list[float | None]]:
-    """(layers, median error, largest limit) of `layer.NN` + suffix."""
-    errors: dict[int, list[float]] = {}
-    limits: dict[int, float | None] = {}
-    for prompt in pair["prompts"]:
-        for stage, error, limit in zip(prompt["stages"], prompt["relative_rms"], prompt["limit"], strict=True):
-            number = stage.removeprefix("layer.").removesuffix(suffix)
-            if number.isdigit() and stage == f"layer.{number}{suffix}" and error:
-                errors.setdefault(int(number), []).append(error)
-                limits[int(number)] = limit if limit is None else max(limit, limits.get(int(number)) or 0.0)
-    layers = sorted(errors)
-    return layers, [statistics.median(errors[layer]) for layer in layers], [limits[layer] for layer in layers]
 
 
 def _panel(

@@ -54,6 +54,13 @@ class Page(HTMLParser):
             self._open = ""
 
 
+def test_every_figure_that_has_a_place_is_one_that_a_stage_keeps() -> None:
+    notebooks = "".join(file.read_text(encoding="utf-8") for file in (PROJECT_ROOT / "notebooks").glob("*.ipynb"))
+    kept = set(re.findall(r'save_figure\(\\"(\w+)\\"', notebooks))
+    placed = {name for names in report.PLACED.values() for name in names}
+    assert placed - kept == set()
+
+
 def test_a_sealed_bundle_has_a_page_with_verdict_gates_and_figures(sealed: Path) -> None:
     page = Page((sealed / "report.html").read_text(encoding="utf-8"))
     for word in (

@@ -1,6 +1,6 @@
 """The changes a floor is measured under, and how the reference's inputs look in those that are a batch.
 
-Covers: which forms a device has, row 0 of a batch of two, and row 0 of a batch whose other prompt is longer, so that
+Covers: the names of the forms, row 0 of a batch of two, and row 0 of a batch whose other prompt is longer, so that
 it is padded on the left and its padding masked. Does not cover: running them (`asking`), or whether they are harmless
 (`proof`).
 """
@@ -21,11 +21,6 @@ WHAT = {
 }
 # A form that must be shown, and one that is shown only where its proof holds.
 OPTIONAL = ("padded",)
-
-
-def forms_of(device: str) -> tuple[str, ...]:
-    """Names of the forms a profile's device has, in the order they are measured."""
-    return ("row0", "padded", "instructions" if device == "cpu" else "draw")
 
 
 def doubled(inputs: dict[str, Tensor]) -> dict[str, Tensor]:

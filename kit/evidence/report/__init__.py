@@ -37,13 +37,13 @@ SECTIONS: tuple[tuple[str, Callable[[RunFiles], Section | None]], ...] = (
     ("Machine", machine.environment),
     ("Stages", machine.stages),
 )
-# Figures of the notebooks, by the section they belong to; others stand together at the end.
+# Figures that stages keep, by the anchor of the section they belong to; others stand together at the end.
 PLACED = {
+    "gates": ("gates",),
+    "ladder": ("ladder",),
     "drift": ("drift", "probabilities", "detectable"),
-    "generated": ("flips", "margins", "divergence", "oracle_errors", "generated", "generated_ladder"),
-    "floor": ("floor",),
-    "layers": ("layers", "layer_heat_map", "heat_map"),
-    "faults": ("faults",),
+    "generated": ("flips", "oracle"),
+    "layers": ("layers",),
     "operators": ("operators",),
     "performance": ("latency_against_tokens", "where_time_goes", "latency"),
 }
