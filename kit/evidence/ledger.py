@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.evidence import auditing, ledger_page, manifest, signing
+from kit.evidence.audit.rules import UnreadableError
 from kit.evidence.exclusive import exclusively
 from kit.evidence.records import RecordError, read_jsonl, sha256_file, sha256_json, write_atomic
 from kit.profile import PROJECT_ROOT
@@ -226,17 +227,25 @@ def _check_bundles(rows: Sequence[Row], evidence: Path) -> Iterator[str]:
         if name not in present:
             yield f"{PUBLISHED}/{name}: is in the ledger and no longer there"
             continue
-        found, told = facts_of(present[name]), row["facts"]
-        told = {key: value for key, value in told.items() if key != "signed_by" or value is not None}
-        for key in told:
-            if found.get(key) != told[key]:
-                yield f"{FILE} row {row['row']}: {key} of {name} is {told[key]!r}, the bundle has {found.get(key)!r}"
+        yield from _check_facts(row, present[name])
         result = auditing.audit_bundle(present[name])
         if result["audit"] != "pass":
             yield f"{PUBLISHED}/{name}: does not pass its audit: {result['problems'][0]}"
     for row in rows:
         if row["kind"] == "verified" and row["bundle_sha256"] != published[row["name"]]["facts"]["bundle_sha256"]:
             yield f"{FILE} row {row['row']}: verifies another bundle than {row['name']}"
+
+
+def _check_facts(row: Row, bundle: Path) -> Iterator[str]:
+    """A bundle published without a signature may be signed later; every other fact stays."""
+    try:
+        found = facts_of(bundle)
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, UnreadableError) as error:
+        yield f"{PUBLISHED}/{bundle.name}: what row {row['row']} says of it cannot be read from it ({type(error).__name__}: {error})"
+        return
+    for key, told in row["facts"].items():
+        if found.get(key) != told and not (key == "signed_by" and told is None):
+            yield f"{FILE} row {row['row']}: {key} of {bundle.name} is {told!r}, the bundle has {found.get(key)!r}"
 
 
 def _check_beginning(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:

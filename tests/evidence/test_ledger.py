@@ -198,6 +198,15 @@ def test_a_bundle_that_changed_shows(evidence: Path) -> None:
     assert ledger.check(evidence) == ["published/first: is in the ledger and no longer there"]
 
 
+@pytest.mark.parametrize(("name", "content"), [("verdict.json", "{}"), ("run.json", "not JSON"), ("SHA256SUMS.sig", "not a signature")])
+def test_a_damaged_bundle_is_a_problem_like_any_other(evidence: Path, name: str, content: str) -> None:
+    (evidence / "published" / "first" / name).write_text(content)
+    problems = ledger.check(evidence)
+    assert any("published/first: what row" in problem for problem in problems)
+    assert any("published/first: does not pass its audit" in problem for problem in problems)
+    assert not any("second" in problem for problem in problems)
+
+
 def test_an_edited_page_shows(evidence: Path) -> None:
     page = evidence / ledger.PAGE
     page.write_text(page.read_text().replace("author-run |", "rerun on another device |"))

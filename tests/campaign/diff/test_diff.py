@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from kit.campaign.diff import judgement, noise, tables, verb
+from kit.campaign.diff import answers, judgement, noise, tables, verb
 from kit.campaign.diff.answers import differing_bits, relative_rms
 from kit.campaign.diff.changes import Change, changes
 from kit.campaign.diff.evidence import DiffError, Evidence, read_evidence
 from kit.campaign.diff.latency import REQUESTS as TIMED
 from kit.campaign.diff.latency import changed, compare_latency
+from kit.campaign.floor import document as floor_document
+from kit.campaign.generated import lines as generated_lines
 from kit.evidence import manifest, package
 from kit.evidence.floats import float32_hex
 from kit.evidence.records import store_body, write_json
@@ -407,6 +409,12 @@ def test_remarks_say_what_was_left_out(base: Path, tmp_path: Path) -> None:
     text = "\n".join(tables.remarks(document))
     assert "answers to frozen questions (not asked in B)" in text
     assert "this compares two models" in text
+
+
+def test_records_are_read_where_and_as_they_are_written() -> None:
+    """A diff imports neither writer, as they need numpy."""
+    assert (noise.FILE, noise.FORMAT) == (floor_document.FILE, floor_document.FORMAT)
+    assert (answers.GENERATED_FILE, answers.GENERATED_FORMAT) == (generated_lines.FILE, generated_lines.FORMAT)
 
 
 def test_a_diff_needs_no_torch() -> None:
