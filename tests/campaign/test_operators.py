@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.operator_trace import difference
 from kit.campaign.operator_trial import changed, surrounded, with_gaps
 from kit.campaign.operators import BESIDES, compare_with
-from kit.engine import reference
 from kit.engine.reference import ReferenceEngine
 from kit.kernels import Ops
 from kit.kernels.proof import PoisonedAllocations
@@ -26,15 +25,8 @@ from kit.profile import Profile
 
 
 @pytest.fixture(scope="module")
-def engine(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
-    yield engine
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def report(engine: ReferenceEngine, profile: Profile) -> dict[str, Any]:
-    return compare_with(engine, profile)
+def report(official: ReferenceEngine, profile: Profile) -> dict[str, Any]:
+    return compare_with(official, profile)
 
 
 def test_every_op_is_compared_and_every_bit_is_equal(report: dict[str, Any]) -> None:
@@ -101,60 +93,60 @@ WRONG: dict[str, Callable[..., Any]] = {
 
 
 def checks_with(
-    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch, **wrong: Callable[..., Any]
+    official: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch, **wrong: Callable[..., Any]
 ) -> list[dict[str, Any]]:
     """A short comparison with some ops of the table replaced."""
     table = dataclasses.replace(PLAIN, **wrong)
     monkeypatch.setattr(operator_checks, "select", lambda numerics, device: table)
-    checks: list[dict[str, Any]] = compare_with(engine, profile, (65,), (((1, 4, 6),),))["checks"]
+    checks: list[dict[str, Any]] = compare_with(official, profile, (65,), (((1, 4, 6),),))["checks"]
     return checks
 
 
 @pytest.mark.parametrize("name", list(WRONG))
 def test_a_wrong_op_is_noticed_and_only_it(
-    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch, name: str
+    official: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    checks = checks_with(engine, profile, monkeypatch, **{name: WRONG[name]})
+    checks = checks_with(official, profile, monkeypatch, **{name: WRONG[name]})
     assert {check["op"] for check in checks if check["different"]} == {name}
     assert {check["op"] for check in checks if any(check[miss] for miss in OPERATOR_MISSES)} == {name}
     assert any(check["nan"] for check in checks) == (name == "gelu")
 
 
 def test_an_op_that_is_not_the_same_twice_is_noticed(
-    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+    official: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = itertools.count()
-    checks = checks_with(engine, profile, monkeypatch, gelu=lambda x: PLAIN.gelu(x) + next(calls) // 3)
+    checks = checks_with(official, profile, monkeypatch, gelu=lambda x: PLAIN.gelu(x) + next(calls) // 3)
     (noticed,) = (check for check in checks if any(check[miss] for miss in OPERATOR_MISSES))
     assert (noticed["op"], noticed["different"]) == ("gelu", 0)
     assert noticed["repeats_different"] > 0
 
 
 def test_an_op_that_remembers_its_first_input_is_noticed_on_other_inputs(
-    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+    official: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: dict[torch.Size, Tensor] = {}
     remembers = lambda x: seen.setdefault(x.shape, PLAIN.gelu(x)).clone()  # noqa: E731
-    checks = checks_with(engine, profile, monkeypatch, gelu=remembers)
+    checks = checks_with(official, profile, monkeypatch, gelu=remembers)
     (noticed,) = (check for check in checks if any(check[miss] for miss in OPERATOR_MISSES))
     assert (noticed["op"], noticed["different"], noticed["repeats_different"]) == ("gelu", 0, 0)
     assert noticed["changed_different"] > 0
 
 
 def test_an_op_that_reads_outside_its_input_is_noticed_in_the_graph(
-    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+    official: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checks = checks_with(engine, profile, monkeypatch, silu_mul=beyond_its_input)
+    checks = checks_with(official, profile, monkeypatch, silu_mul=beyond_its_input)
     noticed = [check for check in checks if any(check[miss] for miss in OPERATOR_MISSES)]
     assert {check["op"] for check in noticed} == {"silu_mul"}
     assert all(check["replay_different"] > 0 == check["different"] for check in noticed)
 
 
 def test_an_op_that_cannot_be_captured_is_noticed_with_the_reason(
-    engine: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
+    official: ReferenceEngine, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks_the_host = lambda x: PLAIN.gelu(x) * float(x.isfinite().all())  # noqa: E731
-    checks = checks_with(engine, profile, monkeypatch, gelu=asks_the_host)
+    checks = checks_with(official, profile, monkeypatch, gelu=asks_the_host)
     (noticed,) = (check for check in checks if any(check[miss] for miss in OPERATOR_MISSES))
     assert (noticed["op"], noticed["replays"]) == ("gelu", 0)
     assert noticed["replay_different"] == noticed["elements"]

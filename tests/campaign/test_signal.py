@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,18 +11,10 @@ import torch
 from kit.campaign import signal
 from kit.campaign.protocol import Protocol, load_protocol
 from kit.campaign.signal import measure_signal, summarise
-from kit.engine import reference
 from kit.engine.reference import ReferenceEngine
 from kit.profile import Profile
 
 FEW = {"text": 2, "image": 2}
-
-
-@pytest.fixture(scope="module")
-def engine(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
-    yield engine
-    engine.close()
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +23,8 @@ def protocol(profile: Profile) -> Protocol:
 
 
 @pytest.fixture(scope="module")
-def measured(engine: ReferenceEngine, protocol: Protocol) -> dict[str, Any]:
-    return measure_signal(engine, protocol, FEW)
+def measured(official: ReferenceEngine, protocol: Protocol) -> dict[str, Any]:
+    return measure_signal(official, protocol, FEW)
 
 
 def test_every_effect_moves_rows_and_logits(measured: dict[str, Any]) -> None:
@@ -46,28 +37,28 @@ def test_every_effect_moves_rows_and_logits(measured: dict[str, Any]) -> None:
 
 
 def test_the_row_alone_is_what_the_engine_answers_with(
-    engine: ReferenceEngine, protocol: Protocol, measured: dict[str, Any]
+    official: ReferenceEngine, protocol: Protocol, measured: dict[str, Any]
 ) -> None:
     first = measured["questions"][0]
     case = next(case for case in protocol.cases if case.id == first["request"])
-    (answered,) = [q for q in engine.decide(engine.prepare(case.body)).questions if q.question_id == first["question"]]
+    (answered,) = [q for q in official.decide(official.prepare(case.body)).questions if q.question_id == first["question"]]
     assert first["logits"] == [min(answered.logits), max(answered.logits)]
 
 
-def test_the_model_is_left_as_it_was(engine: ReferenceEngine, measured: dict[str, Any]) -> None:
-    assert engine.describe()["adapter"]["disabled"] == 0
+def test_the_model_is_left_as_it_was(official: ReferenceEngine, measured: dict[str, Any]) -> None:
+    assert official.describe()["adapter"]["disabled"] == 0
 
 
 def test_measuring_again_gives_the_same_numbers(
-    engine: ReferenceEngine, protocol: Protocol, measured: dict[str, Any]
+    official: ReferenceEngine, protocol: Protocol, measured: dict[str, Any]
 ) -> None:
-    assert measure_signal(engine, protocol, FEW) == measured
+    assert measure_signal(official, protocol, FEW) == measured
 
 
-def test_swapped_tokens_are_two_of_the_text(engine: ReferenceEngine, protocol: Protocol) -> None:
-    prepared = engine.prepare(protocol.cases[0].body)
+def test_swapped_tokens_are_two_of_the_text(official: ReferenceEngine, protocol: Protocol) -> None:
+    prepared = official.prepare(protocol.cases[0].body)
     before = torch.tensor([prepared.questions[0].input_ids])
-    after = signal._swapped(engine, before)
+    after = signal._swapped(official, before)
     assert int((before != after).sum()) == 2
     assert sorted(before[0].tolist()) == sorted(after[0].tolist())
 

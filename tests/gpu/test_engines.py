@@ -5,45 +5,28 @@ FLA's kernels run on both sides where FLA is installed, torch's forms where it i
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 from collections.abc import Iterator
 
 import pytest
 import torch
 
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device: the engines can only be compared on the CPU here", allow_module_level=True)
 
-from kit import runtime
 from kit.campaign.integrity import OPERATOR_MISSES
 from kit.campaign.operators import compare_with
-from kit.engine import native, reference
+from kit.engine import native
 from kit.engine.native import NativeEngine
 from kit.engine.reference import ReferenceEngine
 from tests.engine.requests import BODIES
 
 
 @pytest.fixture(scope="module")
-def profile() -> Profile:
-    profile = load_profile("params/cpu-tiny.toml")
-    profile = dataclasses.replace(profile, runtime=dataclasses.replace(profile.runtime, device="cuda"))
-    runtime.configure(profile)
-    return profile
-
-
-@pytest.fixture(scope="module")
 def ours(profile: Profile) -> Iterator[NativeEngine]:
     engine = native.load(profile)
-    yield engine
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def official(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
     yield engine
     engine.close()
 

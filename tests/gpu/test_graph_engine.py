@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from kit import runtime
 from kit.profile import GraphCache as Bounds
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device: CUDA graphs cannot be captured here", allow_module_level=True)
@@ -35,15 +34,6 @@ from tests.engine.forwards import (
     vision,
 )
 from tests.engine.requests import BODIES
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    """cpu-tiny's checkpoint on the GPU."""
-    tiny = load_profile("params/cpu-tiny.toml")
-    profile = dataclasses.replace(tiny, runtime=dataclasses.replace(tiny.runtime, device="cuda"))
-    runtime.configure(profile)
-    return profile
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from kit import runtime
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device: nothing to measure here", allow_module_level=True)
@@ -26,15 +24,6 @@ from kit.engine.cuda_graph import CudaGraphs
 from tests.engine.requests import images, text
 
 DEVICE = torch.device("cuda")
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    """cpu-tiny's checkpoint on the GPU."""
-    tiny = load_profile("params/cpu-tiny.toml")
-    profile = dataclasses.replace(tiny, runtime=dataclasses.replace(tiny.runtime, device="cuda"))
-    runtime.configure(profile)
-    return profile
 
 
 def test_the_captured_reference_keeps_the_bits_of_the_called_one(profile: Profile) -> None:

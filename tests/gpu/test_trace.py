@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
-
 import pytest
 import torch
 
-from kit import runtime
-from kit.profile import Profile, load_profile
+from kit.profile import Profile
 
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device: fused kernels and CUDA graphs cannot be traced here", allow_module_level=True)
 
-from kit.engine import reference
 from kit.engine.graph import GraphEngine
 from kit.engine.native import NativeEngine
 from kit.engine.oracle import load_oracle
@@ -24,22 +19,6 @@ from kit.engine.trace import Trace, trace, traces
 from tests.engine.requests import images, text
 
 BODIES = (text(30), text(300), images((64, 64), (100, 77)))
-
-
-@pytest.fixture(scope="module")
-def profile() -> Profile:
-    """cpu-tiny's checkpoint on the GPU."""
-    tiny = load_profile("params/cpu-tiny.toml")
-    profile = dataclasses.replace(tiny, runtime=dataclasses.replace(tiny.runtime, device="cuda"))
-    runtime.configure(profile)
-    return profile
-
-
-@pytest.fixture(scope="module")
-def official(profile: Profile) -> Iterator[ReferenceEngine]:
-    engine = reference.load(profile)
-    yield engine
-    engine.close()
 
 
 @pytest.fixture(scope="module")
