@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import GATES, Json
@@ -35,9 +34,6 @@ def check_identity(bundle: Bundle) -> None:
         not campaign["reference"] or not raw or "remote" in campaign["engines"] or campaign["passes"] < 2
     ):
         bundle.fail("profile.json claim", "is exact without both sides' rows over two passes to show it")
-    packed = re.search(rb'^__version__ = "([^"]+)"', bundle.sources().get("kit/__init__.py", b""), re.MULTILINE)
-    if packed:
-        bundle.expect("run.json kit_version", run["kit_version"], packed.group(1).decode("utf-8", "replace"))
     digest = sha256(bundle.read(protocol_sums(bundle)))
     bundle.expect("run.json protocol_sha256", run["protocol_sha256"], digest)
     if profile["protocol"]["sha256"]:

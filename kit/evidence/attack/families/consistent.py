@@ -45,6 +45,11 @@ def of_the_model(clean: Content) -> Iterator[Forgery]:
         "another sum of weights in the checkpoint and in every engine", other_sum, MODEL,
         "the weights are not in the bundle; all that speaks of them says the same",
     )  # fmt: skip
+    if clean.has("checkpoint.json"):
+        yield (
+            "token ids of two labels exchanged", exchange_ids, PUBLISHED,
+            "rows and logits are in the order of the labels; which token a label is the tokenizer says, and it is not in the bundle",
+        )  # fmt: skip
 
 
 def of_the_run(clean: Content) -> Iterator[Forgery]:
@@ -106,6 +111,14 @@ def other_sum(suspect: Suspect) -> None:
         suspect.substitute(suspect.worker(engine), held, digest_of([held]))
     if told:
         suspect.substitute("checkpoint.json", told, digest_of([told]))
+
+
+def exchange_ids(suspect: Suspect) -> None:
+    def edit(document: Document) -> None:
+        ids = document["label_head"]["ids"]
+        ids[0], ids[1] = ids[1], ids[0]
+
+    suspect.edit("checkpoint.json", edit)
 
 
 def quicker(suspect: Suspect) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, drop, write
 from kit.evidence.attack.mutation import Deed, Mutation
-from kit.evidence.attack.suspect import Content, Suspect
+from kit.evidence.attack.suspect import Content, Suspect, as_text
 from kit.evidence.records import sha256_bytes
 from kit.evidence.source_archive import pack, unpack
 
@@ -40,10 +41,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     }.items():
         yield made(what, repacked(edit, listed_too=False), (ARCHIVE, NAME, here, "kit/more.py"))
     notebook = next(name for name in listed if name.startswith("notebooks/"))
-    yield made(
-        "a notebook's source edited as the run's", repacked(lambda files: files.update({notebook: files[notebook].replace(b"kit", b"kitt")})),
-        (notebook,),
-    )  # fmt: skip
+    yield made("a notebook's source edited as the run's", repacked(partial(other_cell, notebook)), (notebook,))
     yield made("no notebook packed", repacked(lambda files: files.pop(notebook)), (notebook,))
     yield made("an op taken out of the table", repacked(op_less), ("operators.json", ARCHIVE))
     yield from of_auditor(clean)
@@ -84,6 +82,14 @@ def repacked(edit: Callable[[Files], object], *, listed_too: bool = True) -> Dee
             suspect.edit(NAME, lambda document: document.update(archive_sha256=sha256_bytes(data)))
 
     return deed
+
+
+def other_cell(name: str, files: Files) -> None:
+    """The last cell of a notebook's source with a line more than the executed one has."""
+    document = json.loads(files[name])
+    cell = document["cells"][-1]
+    cell["source"] = [*cell["source"], "\npass"] if isinstance(cell["source"], list) else cell["source"] + "\npass"
+    files[name] = as_text(document)
 
 
 def op_less(files: Files) -> None:
