@@ -54,10 +54,15 @@ def seal(
 
 
 def remove_leftovers(run: Path) -> None:
-    """Drop what interrupted writers left: hidden temporary files, caches."""
+    """Drop what interrupted writers left: hidden temporary files, caches; and folders nothing was put into.
+
+    A bundle is a list of files: an archive, or git, would lose an empty folder.
+    """
     for path in sorted(run.rglob("*"), reverse=True):
         if path.is_dir() and path.name in LEFTOVERS:
             shutil.rmtree(path)
+        elif path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
+            path.rmdir()
         elif path.is_file() and path.name.startswith("."):
             path.unlink()
 

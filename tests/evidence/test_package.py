@@ -91,6 +91,12 @@ def test_leftovers_of_interrupted_writers_go(unsealed: Path) -> None:
     assert not (unsealed / "protocol" / "__pycache__").exists()
 
 
+def test_a_folder_nothing_was_put_into_goes(unsealed: Path) -> None:
+    (unsealed / "attempts" / "deep" / "er").mkdir(parents=True)
+    package.seal(unsealed)
+    assert not (unsealed / "attempts").exists()
+
+
 def test_a_source_changed_after_the_verdict_shows(unsealed: Path) -> None:
     from tests.evidence.test_tampering import audit_problems
 
