@@ -93,7 +93,7 @@ def test_leftovers_of_interrupted_writers_go(unsealed: Path) -> None:
 
 def test_a_folder_nothing_was_put_into_goes(unsealed: Path) -> None:
     (unsealed / "attempts" / "deep" / "er").mkdir(parents=True)
-    package.seal(unsealed)
+    seal(unsealed)
     assert not (unsealed / "attempts").exists()
 
 
