@@ -19,6 +19,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from kit.profile import Gates
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -55,19 +57,28 @@ STYLE = {
 }
 
 
+GATE = Gates().probability
+SCREEN_DPI, FILE_DPI = 110, 130
+
+
 class Plot(Figure):  # type: ignore[misc]
     """A Figure that shows itself in any notebook, whatever backend is active."""
 
     def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=110, bbox_inches="tight")
-        return buffer.getvalue()
+        return png_of(self, SCREEN_DPI)
+
+
+def png_of(figure: Figure, dpi: int = FILE_DPI) -> bytes:
+    """A figure as a PNG that does not say which version of matplotlib drew it."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight", metadata={"Software": None})
+    return buffer.getvalue()
 
 
 def drift_per_question(
     drift: Mapping[str, Any],
     against: str = "fresh",
-    gate: float = 0.02,
+    gate: float = GATE,
     floor: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Figure:
     """Left: probability drift of every question with its gate. Right: the same change in BF16 steps.
@@ -109,7 +120,7 @@ def drift_per_question(
     return titled(figure, f"Drift per question, against the {_against(against)}: {what}")
 
 
-def probabilities(frame: pd.DataFrame, reference: str = "reference", gate: float = 0.02) -> Figure:
+def probabilities(frame: pd.DataFrame, reference: str = "reference", gate: float = GATE) -> Figure:
     """Every candidate's probability, reference against each other engine, and the difference below.
 
     frame: `kit.campaign.reading.probabilities_frame`.

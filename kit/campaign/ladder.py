@@ -19,10 +19,23 @@ import matplotlib
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from kit.campaign.figures import ENGINE_STYLE, FAINT, GATE_COLOUR, INK, QUIET, STYLE, Plot, canvas, titled
+from kit.campaign.figures import (
+    ENGINE_STYLE,
+    FAINT,
+    GATE,
+    GATE_COLOUR,
+    INK,
+    QUIET,
+    STYLE,
+    Plot,
+    canvas,
+    png_of,
+    titled,
+)
 from kit.campaign.sensitivity import first_maximum
 from kit.contract.answer import softmax
 from kit.evidence.floats import bf16_around, bf16_spacing
+from kit.evidence.records import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +106,7 @@ def one_question(ladder: Ladder) -> Figure:
     return titled(figure, f"{ladder.title}: {what if ladder.engines else 'the reference alone'}")
 
 
-def lesson(ladder: Ladder, beside: Sequence[Ladder], gate: float = 0.02) -> Figure:
+def lesson(ladder: Ladder, beside: Sequence[Ladder], gate: float = GATE) -> Figure:
     """Three panels: where the logits stand, one of them a rung higher, and how many rungs a gate needs to see it.
 
     beside: other questions for the third panel, on which the same gate sees less.
@@ -301,7 +314,7 @@ def main(bundle: str, target: str) -> int:
 
     run = read_run(bundle)
     figure = lesson(of_run(run, *LESSON), [of_run(run, *where) for where in BESIDE])
-    figure.savefig(Path(target), format="png", dpi=130, bbox_inches="tight", metadata={"Software": None})
+    write_atomic(Path(target), png_of(figure))
     return 0
 
 

@@ -6,7 +6,6 @@ Covers: what `kit bisect` prints, and the heat map as a file. Does not cover: th
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -99,8 +98,7 @@ def histogram_table(pair: Mapping[str, Any]) -> Table:
 
 def png(pair: Mapping[str, Any]) -> bytes:
     """The heat map as a file."""
+    from kit.campaign.figures import png_of
     from kit.campaign.layer_figures import layer_heat_map
 
-    buffer = io.BytesIO()
-    layer_heat_map(pair).savefig(buffer, format="png", dpi=130, bbox_inches="tight")
-    return buffer.getvalue()
+    return png_of(layer_heat_map(pair))

@@ -98,8 +98,9 @@ def noninferiority(
     """The interval of `ratios`, one a prompt; contents: what each prompt is about, resampled as a whole.
 
     Contents are put in order by name. A resample draws as many contents as there are (`resample`, one generator for
-    all of them); its value is the sum of the logarithms drawn over the number of prompts drawn. Bounds are the values at places floor(n * 0.05) and
-    n - 1 - floor(n * 0.05) of the n sorted. Raises ValueError for no ratio, or one that is not positive and finite.
+    all of them); its value is the sum of the logarithms drawn over the number of prompts drawn. Bounds are the values
+    at places floor(n * 0.05) and n - 1 - floor(n * 0.05) of the n sorted. Raises ValueError for no ratio, or one that
+    is not positive and finite.
     """
     if not ratios or len(ratios) != len(contents):
         raise ValueError(f"{len(ratios)} ratios of {len(contents)} contents: expected as many, and at least one")

@@ -106,12 +106,10 @@ class Stage:
     def save_figure(self, name: str, figure: Figure) -> Figure:
         """Keep a figure under figures/<name>.png (not in a sealed bundle) and hand it back for display."""
         if not self.run.sealed:
-            from io import BytesIO
+            from kit.campaign.figures import png_of
 
-            buffer = BytesIO()
-            figure.savefig(buffer, format="png", dpi=130, bbox_inches="tight", metadata={"Software": None})
             (self.path / "figures").mkdir(exist_ok=True)
-            write_atomic(self.path / "figures" / f"{name}.png", buffer.getvalue())
+            write_atomic(self.path / "figures" / f"{name}.png", png_of(figure))
         return figure
 
     def finish(self, result: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ Covers: matplotlib figure and PNG bytes from a `kit-diff/1` document. Does not c
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,17 @@ from matplotlib.figure import Figure
 
 from kit.campaign.diff.answers import GATES
 from kit.campaign.diff.latency import REQUESTS
-from kit.campaign.figures import BAND_COLOUR, ENGINE_STYLE, GATE_COLOUR, INK, QUIET, STYLE, Plot, titled
+from kit.campaign.figures import (
+    BAND_COLOUR,
+    ENGINE_STYLE,
+    GATE_COLOUR,
+    INK,
+    QUIET,
+    STYLE,
+    Plot,
+    png_of,
+    titled,
+)
 
 FIGURE_ENGINE = {"eager": "native"}  # engines of latency rows by their style
 LINEAR_BELOW = 1e-6  # drifts below are drawn on a linear scale, so that zero has a place
@@ -43,9 +52,7 @@ def draw(document: Mapping[str, Any]) -> Figure:
 
 def as_png(document: Mapping[str, Any]) -> bytes:
     """The figure as PNG."""
-    buffer = io.BytesIO()
-    draw(document).savefig(buffer, format="png", dpi=110, bbox_inches="tight")
-    return buffer.getvalue()
+    return png_of(draw(document))
 
 
 def _canvas(columns: int, height: float) -> tuple[Figure, list[Any]]:

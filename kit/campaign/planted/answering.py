@@ -19,7 +19,7 @@ from kit.campaign.planted.site import Site, Subject
 from kit.checkpoint.tokens import positions
 from kit.contract.answer import Calibration
 from kit.contract.errors import ContractError
-from kit.contract.images import decode_image
+from kit.contract.images import MAX_IMAGES, decode_image
 from kit.engine.prepare import Preparer
 from kit.model.pixels import MERGE
 
@@ -181,7 +181,7 @@ def _images_dropped(readable: bool) -> Callable[[Site, Any], Subject]:
         def prepare(body: bytes) -> Prepared:
             request = json.loads(body)
             images = request.get("images") or []
-            request["images"] = images[:4] if readable else [item for item in images if _decodes(item)]
+            request["images"] = images[:MAX_IMAGES] if readable else [item for item in images if _decodes(item)]
             return engine.prepare(json.dumps(request).encode())
 
         return Subject(engine, prepare=prepare)

@@ -42,6 +42,7 @@ Asks = Callable[[Stock], Sequence[Ask]]
 Serve = Callable[[Subject, Sequence[Ask]], list[Served]]
 SHORT = (TEXT, IMAGE, IMAGES)  # for subjects that cost a start
 CLIENTS = 4
+BETWEEN_OTHERS = 12  # requests: each costs three
 
 
 def in_turn(subject: Subject, asks: Sequence[Ask]) -> list[Served]:
@@ -91,9 +92,9 @@ def reversed_order(stock: Stock) -> Sequence[Ask]:
 
 
 def with_neighbours(stock: Stock) -> Sequence[Ask]:
-    """Every request between a text and an image, each of another shape."""
+    """The first requests of the protocol, each between a text and an image of another shape."""
     between = stock.some((IMAGES, "route-choice-2"))
-    return [other for ask in stock.protocol() for other in (ask, *between)][: 3 * 12]
+    return [other for ask in stock.protocol()[:BETWEEN_OTHERS] for other in (ask, *between)]
 
 
 def one_by_one(stock: Stock) -> Sequence[Ask]:
@@ -297,7 +298,7 @@ OTHER_ISA = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 REQUESTS = (
     Control("repeated", "every request twice in a row", lambda stock: [ask for ask in stock.protocol() for _ in (1, 2)]),
     Control("reversed", "requests in the reverse order", reversed_order),
-    Control("neighbours", "every request between others of other shapes", with_neighbours),
+    Control("neighbours", "a dozen requests between others of other shapes", with_neighbours),
     Control("one-by-one", "a question alone instead of among others", one_by_one),
     Control("sibling", "one question more in the request", with_a_sibling, serve=own_questions),
     Control("key-order", "JSON keys in another order", respelt(spelling.keys_in_another_order)),

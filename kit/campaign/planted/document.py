@@ -14,6 +14,7 @@ from kit.campaign.oracle_errors import BOUND
 from kit.campaign.planted.local import Z_BOUND
 from kit.campaign.planted.tiers import COLUMNS, TIERS
 from kit.campaign.planted.yardstick import APART
+from kit.profile import Gates
 
 if TYPE_CHECKING:
     from kit.campaign.planted.controls import Control
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from kit.campaign.planted.trials import Trial
 
 FORMAT = "kit-faults/1"
+GATES = Gates()
 MUST = ("bits", "truth")  # tiers that have to see every fault
 RULES = {
     "bits": "status, token counts, hidden rows, label logits and answers equal the reference's, bit for bit",
@@ -29,7 +31,8 @@ RULES = {
     "ops": f"each op, on its own inputs, no further from FP64 than the plain form: score at most {Z_BOUND:g}, no row {APART:g} times as far",
     "answers": "probabilities are the FP64 softmax of their logits at the declared temperature",
     "inputs": "tokens, positions and pixels are the contract's",
-    "gates": "probability, confidence and noul 0.02, expected value 0.1, winner from a margin of 0.05, tokens, status, shape",
+    "gates": f"probability {GATES.probability:g}, confidence {GATES.confidence:g}, noul {GATES.noul:g}, expected value "
+    f"{GATES.expected_value:g}, winner from a margin of {GATES.winner_margin:g}, tokens, status, shape",
     "lattice": "logit differences that probabilities imply lie on one grid at the declared temperature",
     "repeats": "the same request, the same response but for latency_ms",
 }

@@ -5,7 +5,6 @@ Does not cover: saving or showing it.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from kit.campaign.figures import FAINT, INK, QUIET, STYLE, TYPE_COLOUR
+from kit.campaign.figures import FAINT, INK, QUIET, STYLE, TYPE_COLOUR, png_of
 from kit.campaign.planted.document import named
 from kit.campaign.planted.table import HEADS
 from kit.campaign.planted.tiers import ORACLE
@@ -81,6 +80,4 @@ def _title(document: Mapping[str, Any]) -> str:
 
 def png(document: Mapping[str, Any]) -> bytes:
     """The figure as a PNG."""
-    buffer = io.BytesIO()
-    fault_table(document).savefig(buffer, format="png", dpi=110, bbox_inches="tight")
-    return buffer.getvalue()
+    return png_of(fault_table(document))

@@ -22,6 +22,7 @@ from kit.campaign.planted.site import Served, Site, Subject
 
 if TYPE_CHECKING:
     from kit.engine.base import Event, Grid
+    from kit.engine.graph import GraphEngine
     from kit.engine.native import Mode
     from kit.kernels.table import Triple
     from kit.model.vision import VisionTables
@@ -81,19 +82,24 @@ def _carried(op: str) -> Callable[[Site, Any], Subject]:
     return plant
 
 
+def _embed_outside_the_buffer(engine: GraphEngine) -> None:
+    """Embeddings of their own for each request: the engine writes them where the next replay reads."""
+    width = engine.config.text.hidden_size
+    engine.new_embeddings = lambda tokens: torch.empty(tokens, width, dtype=engine.dtype, device=engine.device)  # type: ignore[method-assign]
+
+
 def stale_language(site: Site, dose: None) -> Subject:
     """A replay reads the inputs of its capture: the buffers were not written again."""
     engine = site.graph()
     first: dict[tuple[str, int], tuple[Tensor, ...]] = {}
     run = engine.run_language
-    hidden = engine.config.text.hidden_size
 
     def run_language(mode: Mode, embeddings: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Event]:
         kept = first.setdefault((mode, len(embeddings)), (embeddings.clone(), cos.clone(), sin.clone()))
         return run(mode, *kept)
 
     engine.run_language = run_language  # type: ignore[method-assign]
-    engine.new_embeddings = lambda tokens: torch.empty(tokens, hidden, dtype=engine.dtype, device=engine.device)  # type: ignore[method-assign]
+    _embed_outside_the_buffer(engine)
     return Subject(engine)
 
 
@@ -115,7 +121,6 @@ def _wrong_length(site: Site, dose: None) -> Subject:
     engine = site.graph()
     captured: dict[tuple[str, int], int] = {}
     run = engine.run_language
-    hidden = engine.config.text.hidden_size
 
     def run_language(mode: Mode, embeddings: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Event]:
         tokens = captured.setdefault((mode, -(-len(embeddings) // BUCKET)), len(embeddings))
@@ -123,7 +128,7 @@ def _wrong_length(site: Site, dose: None) -> Subject:
         return run(mode, *fitted)
 
     engine.run_language = run_language  # type: ignore[method-assign]
-    engine.new_embeddings = lambda tokens: torch.empty(tokens, hidden, dtype=engine.dtype, device=engine.device)  # type: ignore[method-assign]
+    _embed_outside_the_buffer(engine)
     return Subject(engine)
 
 

@@ -102,7 +102,9 @@ def counters(run: RunFiles) -> Section | None:
     for engine, document in engines.items():
         mismatches = document.get("mismatches", {})
         for cache, values in document.get("counters", {}).items():
-            rows.append((engine, cache, *(values.get(name) for name in COUNTERS), mark(not mismatches.get(cache), "as predicted" if not mismatches.get(cache) else "NOT AS PREDICTED")))
+            wrong = bool(mismatches.get(cache))
+            outcome = mark(not wrong, "NOT AS PREDICTED" if wrong else "as predicted")
+            rows.append((engine, cache, *(values.get(name) for name in COUNTERS), outcome))
     if not rows:
         return None
     header = ("engine", "cache", *COUNTERS[:6], "bytes", "of them shared", "policy")
