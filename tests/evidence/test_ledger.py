@@ -15,7 +15,10 @@ from kit.evidence import auditing, ledger, ledger_page, ledger_verb, manifest
 from kit.evidence.ledger import LedgerError
 
 # Digests of rows as they were committed, in order; add new ones at the end and never change one.
-COMMITTED = ("a11dce3fd53da92e0188411ea6f7ca8156d6327e00391caa0ff2ec172a770964",)
+COMMITTED = (
+    "a11dce3fd53da92e0188411ea6f7ca8156d6327e00391caa0ff2ec172a770964",
+    "2700f8845f937567ec88c58faf4c523690e348914b6cbbc48eb7e5d998598ec4",
+)
 
 Rows = list[dict[str, Any]]
 
