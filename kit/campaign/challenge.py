@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.prompts import GENERATOR, generate_mixed
+from kit.campaign.reading import declared_temperatures
 from kit.campaign.sensitivity import SLACK, changed_steps
 from kit.contract.answer import softmax
 from kit.evidence import manifest
@@ -168,13 +169,12 @@ def compared(
     bundle: Path, reference: Sequence[Mapping[str, Any]], candidate: Sequence[Mapping[str, Any]], asked: Sequence[Case]
 ) -> list[dict[str, Any]]:
     """Each question's two answers: bits, steps, and the largest change of a probability."""
-    calibration = json.loads((bundle / "checkpoint.json").read_text(encoding="utf-8"))["calibration"]
-    divisors = {"text": calibration["temperature"], "image": calibration["mm_temperature"]}
+    temperatures = declared_temperatures(bundle)
     modality = {case.id: case.modality for case in asked}
     found = []
     for a, b in zip(reference, candidate, strict=True):
         x, y = decode_float32(a["logits"]), decode_float32(b["logits"])
-        p, q = (softmax(values, divisors[modality[a["request"]]]) for values in (x, y))
+        p, q = (softmax(values, temperatures[modality[a["request"]]]) for values in (x, y))
         found.append({
             "request": a["request"], "question": a["question"], "bitwise": a["hidden"] == b["hidden"] and a["logits"] == b["logits"],
             "steps": changed_steps(x, y), "probability": max(abs(m - n) for m, n in zip(p, q, strict=True)),

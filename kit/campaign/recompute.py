@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from kit.campaign.prompts import generate_mixed
 from kit.campaign.protocol import Case, load_protocol
+from kit.campaign.reading import declared_temperatures
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
 from kit.contract.answer import softmax
 from kit.evidence import auditing, provenance
@@ -136,8 +137,7 @@ def add_generated(bundle: Path, profile: Profile, cases: list[Case], recorded: d
         return []
     _, lines = read_jsonl(file, "kit-generated/1")
     made = list(generate_mixed(len(lines), seed=profile.generated.seed))
-    calibration = json.loads((bundle / "checkpoint.json").read_text(encoding="utf-8"))["calibration"]
-    divisors = {"text": calibration["temperature"], "image": calibration["mm_temperature"]}
+    temperatures = declared_temperatures(bundle)
     wrong = []
     for line, case in zip(lines, made, strict=True):
         if (line["request"], line["request_sha256"]) != (case.id, sha256_bytes(case.body)):
@@ -145,7 +145,7 @@ def add_generated(bundle: Path, profile: Profile, cases: list[Case], recorded: d
             continue
         told = line["candidate"]
         recorded[case.id, line["question"]] = Recorded(
-            line["type"], decode_float32(told["logits"]), told["hidden"], divisors[line["modality"]]
+            line["type"], decode_float32(told["logits"]), told["hidden"], temperatures[line["modality"]]
         )
         cases.append(case)
     return wrong
