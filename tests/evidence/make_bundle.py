@@ -143,6 +143,7 @@ def write_project(root: Path, profile: Profile) -> None:
     (root / "kit" / "kernels" / "made_up.py").write_text(functions + "\n")
     (root / ".gitignore").write_text(".cache/\n")
     (root / ".cache" / "weights.bin").write_bytes(b"not a source")
+    (root / "kit" / "__init__.py").write_text('__version__ = "0"\n')
     (root / "README.md").write_text("A made-up project.\n")
     for stage in stages_of(profile):
         write_json(root / "notebooks" / f"{stage}.ipynb", notebook(stage))

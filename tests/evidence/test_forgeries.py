@@ -129,6 +129,8 @@ CPU: list[tuple[str, Deed, str]] = [
     ("packages told otherwise by stage 01", document("stages/01_preflight.json", lambda d: d["result"]["packages"].update(torch="not checked")), "results: stages/01_preflight.json result"),
     ("a stage given another profile", document("stages/08_drift.json", lambda d: d["parameters"].update(profile="params/other.toml")), "declared_profile: stages/08_drift.json parameters profile"),
     ("a verdict cell that printed a failure", verdict_of_a_stage("this stage   FAIL\n"), 'notebooks: notebooks/08_drift.ipynb cell 4: is a verdict cell that ends in "this stage FAIL"'),
+    ("a run of another kit", document("run.json", lambda d: d.update(kit_version="9.9")), 'kit: run.json kit_version: found "9.9", expected "0"'),
+    ("a run that began years before", document("run.json", lambda d: d.update(started_utc="2020-01-31T12:00:00.000000Z")), "days after run.json started_utc, expected at most 30"),
     # time
     ("UTC that leaves the other clock", last_exchange(lambda x: x.update(finished_utc="2026-01-31T12:04:30.000000Z")), "by UTC, expected"),
     ("a client faster than its server", last_exchange(lambda x: x.update(finished_ns=x["started_ns"] + 1_000_000)), "expected at most the 1.000 ms that the client waited"),

@@ -81,7 +81,7 @@ from kit.evidence.audit.rules import (
 from kit.evidence.audit.session import check_session
 from kit.evidence.audit.shapes import check_shapes
 from kit.evidence.audit.signature import NO_SIGNERS, Signers, check_signature, judge_signature, refuse_signers
-from kit.evidence.audit.sources import check_auditor, check_sources
+from kit.evidence.audit.sources import check_auditor, check_kit, check_sources
 from kit.evidence.audit.told import not_derived
 from kit.evidence.audit.values import short
 from kit.evidence.audit.verdict import check_headline, check_verdict
@@ -94,7 +94,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_checkpoint,
     check_weights,
     check_signal,
-    check_sources, check_auditor, check_stages, check_notebooks,
+    check_sources, check_auditor, check_kit, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
     check_drift, check_diagnosis, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,

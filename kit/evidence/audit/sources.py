@@ -10,6 +10,7 @@ from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.values import sha256
 
 SINGLE = "kit/evidence/audit.py"
+VERSION_OF = "kit/__init__.py"
 
 
 def check_sources(bundle: Bundle) -> None:
@@ -43,6 +44,16 @@ def check_auditor(bundle: Bundle) -> None:
         packed = join(sections).encode("utf-8") if sections else b""
     if packed != own:
         bundle.fail("audit.py", "is not the one of the packed sources")
+
+
+def check_kit(bundle: Bundle) -> None:
+    """The run was made by the version of the kit that is packed."""
+    source = bundle.sources().get(VERSION_OF)
+    if source is None:
+        bundle.leave("run.json kit_version (%s is not in the packed sources)" % VERSION_OF)
+        return
+    match = re.search(r'(?m)^__version__ = "([^"]*)"$', source.decode("utf-8", "replace"))
+    bundle.expect("run.json kit_version", bundle.json("run.json")["kit_version"], match.group(1) if match else None)
 
 
 def changed_sources(bundle: Bundle) -> List[str]:
