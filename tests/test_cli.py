@@ -205,6 +205,14 @@ def test_a_refused_request_says_why(tmp_path):
     assert "expected choice, score or noul" in done.stderr
 
 
+def test_recomputing_elsewhere_repeats_the_audit_and_is_not_judged():
+    """A bundle of a GPU: its audit passes here, and its requests cannot be asked again."""
+    done = kit("audit", "evidence/published/h200-27b-synthetic", "--recompute")
+    line = json.loads(done.stdout.splitlines()[-1])
+    assert (done.returncode, line["audit"], line["recompute"]) == (2, "pass", "not-judged")
+    assert "kit challenge" in line["problems"][0]
+
+
 def test_auditing_something_else_is_not_judged(tmp_path):
     done = kit("audit", str(tmp_path))
     assert done.returncode == 2

@@ -37,7 +37,7 @@ def audit(
     if recompute and code != 2:
         from kit.campaign import recompute as again
 
-        code = max(code, again.run(bundle))
+        code = max(code, again.run(bundle, "fail" if code else "pass"))
     raise typer.Exit(code)
 
 
