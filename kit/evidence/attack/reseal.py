@@ -36,12 +36,14 @@ from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.results import expected_result
 from kit.evidence.audit.rules import CACHES, FROZEN_ONLY, GENERATED, GENERATED_STAGE, LAYERS, UnreadableError
 from kit.evidence.records import sha256_bytes
+from kit.evidence.source_archive import pack, unpack
 
 CANNOT = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, UnreadableError, RecursionError,
     tarfile.TarError, EOFError, struct.error, MemoryError, SyntaxError,
 )  # fmt: skip
 LARGEST = 64 << 20  # bytes of one source file
+INPUTS = ("profile.json", "protocol/")
 PREFIXES = ("generated", "oracle")  # gates over generated questions
 UNLISTED = ("SHA256SUMS", "SHA256SUMS.sig")
 FIGURES = {
@@ -202,6 +204,19 @@ def profile(suspect: Suspect) -> None:
     for name in suspect.names():
         if name.startswith("stages/"):
             derived(suspect, name, lambda d, _: d.update(profile_sha256=digest))
+
+
+def packed_inputs(suspect: Suspect) -> None:
+    """The packed sources hold the profile and the protocol that the run was given, so those follow too."""
+    if "source.tar.gz" in suspect.written or not any(name.startswith(INPUTS) for name in suspect.written):
+        return
+    packed = dict(unpack(suspect.read("source.tar.gz")))
+    folder = suspect.json("profile.json")["protocol"]["path"]
+    given = suspect.json("stages/01_preflight.json")["parameters"]["profile"]
+    inputs = {f"{folder}/{name.removeprefix('protocol/')}": name for name in suspect.names() if name.startswith("protocol/")}
+    changed = {place: suspect.read(name) for place, name in {**inputs, given: "profile.toml"}.items() if place in packed}
+    if any(packed[place] != data for place, data in changed.items()):
+        suspect.write("source.tar.gz", pack({**packed, **changed}.items()))
 
 
 def sources(suspect: Suspect) -> None:
@@ -406,6 +421,6 @@ def sums(suspect: Suspect) -> None:
 
 
 STEPS = (
-    name_by_digest, drop_orphans, engine_facts, label_rows, protocol, profile, sources, counters, drift, performance,
+    name_by_digest, drop_orphans, engine_facts, label_rows, protocol, profile, packed_inputs, sources, counters, drift, performance,
     operator_totals, signal, generated, verdict, results, page, catalogue, sums,
 )  # fmt: skip

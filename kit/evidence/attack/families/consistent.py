@@ -63,6 +63,12 @@ def of_the_run(clean: Content) -> Iterator[Forgery]:
         change("profile.json", "not_covered", by=lambda lines: lines[:-1]), PUBLISHED,
         "a profile says what its author declares, and this is another declaration",
     )  # fmt: skip
+    if clean.json("profile.json")["claim"] != "baseline":
+        yield (
+            "a weaker claim declared, where gates that only the stronger one has go with it",
+            assign("profile.json", "claim", to="baseline"), PUBLISHED,
+            "a claim is declared before a run; that it was another one only a digest from then shows",
+        )  # fmt: skip
     if clean.json("profile.json")["protocol"]["frozen"]:
         yield (
             "answers frozen with the protocol declared another checkpoint's", assign("profile.json", "protocol", "frozen", to=False),

@@ -60,7 +60,6 @@ def declared() -> dict[str, tuple[Deed, *tuple[str, ...]]]:
     return found | {
         "a gate left out": (drop(NAME, "gates", "noul"),),
         "a gate nobody knows": (assign(NAME, "gates", "waived", to=1.0),),
-        "another claim": (assign(NAME, "claim", to="faithful"), "verdict.json"),
         "a claim nobody knows": (assign(NAME, "claim", to="certified"),),
         "one pass": (assign(NAME, "campaign", "passes", to=1), "records/"),
         "three passes": (assign(NAME, "campaign", "passes", to=3), "records/"),
