@@ -42,7 +42,7 @@ unit: $(INSTALLED)
 
 pipeline: $(INSTALLED)
 	$(BIN)/python -m kit run params/cpu-tiny.toml --id $(TEST_RUN) --replace
-	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest tests/pipeline
+	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest -n 2 --dist loadfile tests/pipeline
 
 # Verdict cells only; the stages find their work done in the finished run and read it. 04_remote is no stage of
 # this profile: tests/pipeline/test_remote_run.py runs it, against a server of its own.
