@@ -188,7 +188,7 @@ class TestNotebooks:
         profile = "params/cpu-tiny-remote.toml" if path.stem == "04_remote" else "params/cpu-tiny.toml"
         own = {
             "08_generated": {"budget_s": 0.0},
-            "09_performance": {"budget_s": 150.0, "blocks": 6},
+            "09_performance": {"budget_s": 330.0, "blocks": 6},
         }.get(path.stem, {})
         assert declared_parameters(path) == {"profile": profile, "run_dir": "", "rerun": False, **own}
 

@@ -32,7 +32,7 @@ def stream_lengths() -> tuple[int, ...]:
 class Settings:
     """What a session does. budget_s: for everything, loading included; blocks: interleaved rounds of samples."""
 
-    budget_s: float = 150.0
+    budget_s: float = 330.0
     blocks: int = 6
     block_ms: float = 900.0
     lengths: Sequence[int] = CORE_LENGTHS
