@@ -5,7 +5,8 @@ packages against the hashes their own installer recorded; versions, processor, d
 Nothing here names a host, a user or a folder of this machine.
 
 Does not cover: compiled caches (`__pycache__`), which no installer records; packages without hashes are "not
-checked" and never "ok". Published bundles under evidence/published/ are products, not sources.
+checked" and never "ok". What else lies in the project's folder, logs, keys, bundles, is nobody's source and is neither
+hashed nor packed; published bundles are products.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from kit.profile import PROJECT_ROOT
 SOURCES_FORMAT = "kit-sources/1"
 ENVIRONMENT_FORMAT = "kit-environment/1"
 ARCHIVE = "source.tar.gz"
-# Never sources, whatever .gitignore says.
-NOT_SOURCES = (".git", "evidence/published/")
+# Everything a run may depend on, and nothing a user may have left beside it: sources are packed into every bundle.
+SOURCES = (".ci", "docs", "evidence/protocol", "kit", "notebooks", "params", "tests")
+AT_ROOT = (".gitattributes", ".gitignore", "LICENSE", "Makefile", "README.md", "environment.yml", "pyproject.toml")
+PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 # What computes a forward, and the distributions that bring it.
 COMPUTING = {
     "torch": ("torch",),
@@ -61,25 +64,30 @@ INSTRUCTION_SETS = (
 # ---------------------------------------------------------------- sources
 
 
-def source_files(root: str | Path = PROJECT_ROOT) -> list[str]:
-    """Every file under `root` that .gitignore does not exclude, sorted; no git is needed.
+class PrivateKeyError(ValueError):
+    """A private key lies among the sources, which every bundle carries."""
 
-    Understands the patterns this project uses: `name/` and `*.ext` anywhere, `folder/name/` from the top.
+
+def source_files(root: str | Path = PROJECT_ROOT) -> list[str]:
+    """Files of the project's own folders that .gitignore does not exclude, and its files at the top, sorted.
+
+    No git is needed. Understands the patterns this project uses: `name/` and `*.ext` anywhere, `folder/name/` from
+    the top.
     """
-    top, found = Path(root), []
+    top = Path(root)
     rules = ignore_rules(top)
-    for directory, folders, names in os.walk(top):
-        place = Path(directory).relative_to(top)
-        folders[:] = sorted(f for f in folders if not _ignored((place / f).as_posix(), True, rules))
-        for name in names:
-            relative = (place / name).as_posix()
-            if not _ignored(relative, False, rules) and (Path(directory) / name).is_file():
-                found.append(relative)
+    found = [name for name in AT_ROOT if (top / name).is_file()]
+    for source in SOURCES:
+        for directory, folders, names in os.walk(top / source):
+            place = Path(directory).relative_to(top)
+            folders[:] = sorted(f for f in folders if not _ignored((place / f).as_posix(), True, rules))
+            paths = ((place / name).as_posix() for name in names)
+            found += [path for path in paths if not _ignored(path, False, rules) and (top / path).is_file()]
     return sorted(found)
 
 
 def ignore_rules(root: Path) -> tuple[str, ...]:
-    """Patterns of the project's .gitignore and those that always hold. Raises ValueError for unknown syntax."""
+    """Patterns of the project's .gitignore. Raises ValueError for unknown syntax."""
     file = root / ".gitignore"
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
     rules = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
@@ -88,7 +96,7 @@ def ignore_rules(root: Path) -> tuple[str, ...]:
             raise ValueError(
                 f".gitignore: {rule!r} is a kind of pattern that hashing the sources does not know"
             )
-    return (*NOT_SOURCES, *rules)
+    return tuple(rules)
 
 
 def _ignored(path: str, is_folder: bool, rules: Iterable[str]) -> bool:
@@ -103,8 +111,16 @@ def _ignored(path: str, is_folder: bool, rules: Iterable[str]) -> bool:
 
 
 def hash_sources(root: str | Path = PROJECT_ROOT) -> dict[str, str]:
-    """SHA-256 of every source file, by its name relative to the root."""
-    return {name: sha256_file(Path(root) / name) for name in source_files(root)}
+    """SHA-256 of every source file, by its name relative to the root. Raises PrivateKeyError."""
+    names = source_files(root)
+    for name in names:
+        with (Path(root) / name).open("rb") as file:
+            if PRIVATE_KEY.match(file.read(80)):
+                raise PrivateKeyError(
+                    f"{name} is a private key, and the project's sources are packed into every bundle: keep keys outside "
+                    "the project, for instance in ~/.ssh"
+                )
+    return {name: sha256_file(Path(root) / name) for name in names}
 
 
 def sources_before(root: str | Path = PROJECT_ROOT) -> dict[str, Any]:

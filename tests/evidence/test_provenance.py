@@ -19,14 +19,17 @@ from kit.profile import PROJECT_ROOT
 @pytest.mark.skipif(
     not shutil.which("git") or not (PROJECT_ROOT / ".git").exists(), reason="not a git checkout"
 )
-def test_sources_are_what_git_does_not_ignore() -> None:
+def test_sources_are_what_git_does_not_ignore_of_the_projects_own() -> None:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(
         command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\0")
     present = {name for name in listed if name and (PROJECT_ROOT / name).is_file()}
-    published = {name for name in present if name.startswith("evidence/published/")}
-    assert set(provenance.source_files()) == present - published
+    own = {name for name in present if name.startswith(tuple(f"{folder}/" for folder in provenance.SOURCES))}
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    at_root = {name for name in tracked.stdout.split("\0") if name and "/" not in name}
+    assert set(provenance.source_files()) == own | at_root
+    assert {name.partition("/")[0] for name in present - own - at_root if name in tracked.stdout} <= {"evidence"}
 
 
 def test_rules_need_no_git(tmp_path: Path) -> None:
@@ -34,13 +37,14 @@ def test_rules_need_no_git(tmp_path: Path) -> None:
         "# comment\n.venv/\n*.egg-info/\nevidence/runs/\n__pycache__/\n*.tmp\n"
     )
     for name in (
-        "a.py", "x.tmp", ".venv/lib.py", "kit.egg-info/PKG", "evidence/runs/1/run.json", "evidence/protocol/c.jsonl",
-        "evidence/published/b/run.json", "deep/evidence/runs/kept.py", "deep/__pycache__/m.pyc", ".ci/run", "runs",
+        "kit/a.py", "kit/x.tmp", ".venv/lib.py", "kit.egg-info/PKG", "evidence/runs/1/run.json", "evidence/protocol/c.jsonl",
+        "evidence/published/b/run.json", "kit/evidence/runs/kept.py", "kit/__pycache__/m.pyc", ".ci/run", "README.md",
+        "run.log", "keys/KEY", "bundle.tar.gz", "evidence/LEDGER.md",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     assert provenance.source_files(tmp_path) == [
-        ".ci/run", ".gitignore", "a.py", "deep/evidence/runs/kept.py", "evidence/protocol/c.jsonl", "runs",
+        ".ci/run", ".gitignore", "README.md", "evidence/protocol/c.jsonl", "kit/a.py", "kit/evidence/runs/kept.py",
     ]  # fmt: skip
 
 
@@ -50,23 +54,31 @@ def test_an_unknown_kind_of_rule_is_refused(tmp_path: Path) -> None:
         provenance.source_files(tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["OPENSSH ", "RSA ", ""])
+def test_a_private_key_among_the_sources_is_refused(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "params").mkdir()
+    (tmp_path / "params" / "mine").write_text(f"-----BEGIN {kind}PRIVATE KEY-----\nabc\n")
+    with pytest.raises(provenance.PrivateKeyError, match=r"params/mine is a private key.*outside the project"):
+        provenance.sources_before(tmp_path)
+
+
 def test_before_and_after(tmp_path: Path) -> None:
     root, run = tmp_path / "project", tmp_path / "run"
-    root.mkdir()
+    (root / "kit").mkdir(parents=True)
     run.mkdir()
-    (root / "a.py").write_text("1")
-    (root / "b.py").write_text("2")
+    (root / "kit" / "a.py").write_text("1")
+    (root / "kit" / "b.py").write_text("2")
     before = provenance.sources_before(root)["before"]
     same = provenance.sources_after(run, before, root)
     assert same["before"] == same["after"]
     assert provenance.changed_sources(before, same["after"]) == []
-    (root / "a.py").write_text("changed")
-    (root / "c.py").write_text("new")
-    (root / "b.py").unlink()
+    (root / "kit" / "a.py").write_text("changed")
+    (root / "kit" / "c.py").write_text("new")
+    (root / "kit" / "b.py").unlink()
     document = provenance.sources_after(run, before, root)
-    assert provenance.changed_sources(before, document["after"]) == ["a.py", "b.py", "c.py"]
+    assert provenance.changed_sources(before, document["after"]) == ["kit/a.py", "kit/b.py", "kit/c.py"]
     archive = (run / "source.tar.gz").read_bytes()
-    assert dict(unpack(archive)) == {"a.py": b"changed", "c.py": b"new"}
+    assert dict(unpack(archive)) == {"kit/a.py": b"changed", "kit/c.py": b"new"}
     assert document["archive_sha256"] == hashlib.sha256(archive).hexdigest()
 
 
