@@ -10,8 +10,9 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kit import runtime
 from kit.campaign import notebook, tune
 from kit.campaign.diagnosis import evidence as diagnosis
 from kit.campaign.progress import Progress
@@ -21,6 +22,9 @@ from kit.engine.autotune import read_ledger
 from kit.evidence import auditing, package, privacy, signing
 from kit.evidence.records import write_json
 from kit.profile import PROJECT_ROOT, load_profile
+
+if TYPE_CHECKING:
+    from kit.profile import Profile
 
 NOTEBOOKS = PROJECT_ROOT / "notebooks"
 # A stage that ends with one of these was judged and failed; any other error means nothing can be judged.
@@ -49,10 +53,11 @@ def run(
     run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
     unfinished run of the profile. replace: remove a finished or failed run of the same id first. autotune:
     file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`. sign: an SSH key to sign the
-    bundle with, tried before anything runs. Raises KeyboardInterrupt with a sentence that says how to go on.
+    bundle with, tried before anything runs. Raises NoDeviceError, before a folder is made, KeyboardInterrupt with a sentence that says how to go on.
     """
     if sign is not None:
         signing.check_key(sign)
+    _require_device(load_profile(profile_path))
     recorded = read_ledger(autotune) if autotune is not None else None
     if recorded is not None:
         tune.check_start(load_profile(profile_path), recorded)  # before a folder is made, or removed to be made anew
@@ -65,6 +70,12 @@ def run(
             return _run(current, sign)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; {_how_to_go_on(current)}") from None
+
+
+def _require_device(profile: Profile) -> None:
+    """Raise NoDeviceError where this machine cannot run the profile's own engines; somebody's server needs no device."""
+    if set(profile.campaign.engines) != {"remote"}:
+        runtime.require_device(profile)
 
 
 def _run(current: Run, key: Path | None) -> Outcome:

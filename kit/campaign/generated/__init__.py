@@ -8,5 +8,5 @@
 `gates`       what a claim asks of them
 `plots`       tables and figures
 
-The 49 frozen questions show that nothing differs on them; 0 flips of 49 only says that fewer than 5.9% flip.
+The 49 frozen questions show that nothing differs on them; 0 flips of 49 only says that fewer than 6% flip.
 """
