@@ -63,5 +63,6 @@ def test_own_engines_pass_against_published_answers_alone(brought: Path, tmp_pat
 def test_answers_that_are_not_the_published_ones_start_nothing(brought: Path, tmp_path: Path) -> None:
     edit_answers(brought, lambda answers: answers[0]["response"]["usage"].update(input_tokens=1))
     code, line, said = run(tmp_path)
-    assert (code, line) == (2, {})
+    assert (code, line["verdict"], line["error"]) == (2, "not-judged", "PinsError")
+    assert not (tmp_path / "runs" / "published").exists()
     assert "is not the protocol pinned in pins.json" in said
