@@ -22,6 +22,7 @@ from kit.evidence.records import write_atomic
 from kit.profile import PROJECT_ROOT
 
 CELL_TIMEOUT_S = 3600
+LONGEST_SOCKET_FOLDER = 60
 START_TIMEOUT_S = 180
 
 
@@ -91,8 +92,9 @@ def execute(source: Path, output: Path, parameters: dict[str, Any], cell_timeout
     output.parent.mkdir(parents=True, exist_ok=True)
     # What cells print is in the notebook. The kernel process itself has something to say only where it died: one that is
     # shut down, or stopped by Ctrl-C, may complain about that.
-    with tempfile.TemporaryFile() as kernel_errors:
-        failure = _run_papermill(source, output, parameters, cell_timeout, kernel_errors)
+    with tempfile.TemporaryFile() as kernel_errors, tempfile.TemporaryDirectory(prefix="kit-", dir=_short()) as sockets:
+        kernels = _local_kernels(kernel_errors, Path(sockets))
+        failure = _run_papermill(source, output, parameters, cell_timeout, kernels)
         if failure:
             kernel_errors.seek(0)
             print(kernel_errors.read().decode(errors="replace"), end="", file=sys.stderr, flush=True)
@@ -122,7 +124,7 @@ def judge_executed(path: Path) -> None:
 
 
 def _run_papermill(
-    source: Path, output: Path, parameters: dict[str, Any], cell_timeout: int, kernel_errors: IO[bytes]
+    source: Path, output: Path, parameters: dict[str, Any], cell_timeout: int, kernels: type
 ) -> NotebookFailedError | None:
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -133,7 +135,7 @@ def _run_papermill(
             papermill.execute_notebook(
                 str(source), str(output), parameters=parameters, kernel_name="python3", cwd=str(PROJECT_ROOT),
                 progress_bar=False, log_output=False, execution_timeout=cell_timeout,
-                start_timeout=START_TIMEOUT_S, autosave_cell_every=30, kernel_manager_class=_local_kernels(kernel_errors),
+                start_timeout=START_TIMEOUT_S, autosave_cell_every=30, kernel_manager_class=kernels,
             )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         return NotebookFailedError(source.name, error.cell_index, error.ename, error.evalue)
@@ -146,13 +148,26 @@ def _run_papermill(
     return None
 
 
-def _local_kernels(errors: IO[bytes]) -> type:
-    """A kernel manager that talks over local sockets: no open port, and no port to race for. errors: their stderr."""
+def _short() -> str | None:
+    """A folder for sockets, whose whole path may have about 100 characters: the usual one for temporary files, or /tmp."""
+    return None if len(tempfile.gettempdir()) < LONGEST_SOCKET_FOLDER else "/tmp"
+
+
+def _local_kernels(errors: IO[bytes], sockets: Path) -> type:
+    """A kernel manager that talks over local sockets: no open port, and no port to race for.
+
+    errors: where kernels' stderr goes. sockets: a folder of this run alone. By default they would lie in the working
+    folder under names that every run there chooses alike, and of two runs at once one would wait for the other's kernel.
+    """
     from jupyter_client.manager import AsyncKernelManager
-    from traitlets import CaselessStrEnum
+    from traitlets import CaselessStrEnum, default
 
     class LocalKernelManager(AsyncKernelManager):
         transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc", config=True)
+
+        @default("ip")
+        def _ip_default(self) -> str:
+            return str(sockets / "kernel")
 
         async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
             await super()._async_launch_kernel(kernel_cmd, **options, stderr=errors)

@@ -78,6 +78,20 @@ class TestCheckParameters:
 
 
 class TestExecute:
+    def test_the_sockets_of_a_kernel_are_its_own_and_go_with_it(self, tmp_path):
+        show = "import json, glob, os\nfrom ipykernel.connect import get_connection_file\n"
+        show += "ip = json.load(open(get_connection_file()))['ip']\nprint(ip, len(glob.glob(ip + '-*')))"
+        folders = set()
+        for name in ("a", "b"):
+            output = tmp_path / "out" / f"{name}.ipynb"
+            execute(write(tmp_path / f"{name}.ipynb", show), output, {})
+            said = "".join(text for cell in json.loads(output.read_text())["cells"] for o in cell["outputs"] for text in o["text"])
+            ip, sockets = said.split()
+            assert int(sockets) == 5
+            assert not Path(ip).parent.exists()
+            folders.add(Path(ip).parent)
+        assert len(folders) == 2
+
     def test_runs_with_the_given_values_and_drops_machine_facts(self, tmp_path):
         source = write(tmp_path / "n.ipynb", "print(count * 2)")
         execute(source, tmp_path / "out" / "n.ipynb", {"count": 21})
