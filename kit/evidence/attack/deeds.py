@@ -133,6 +133,17 @@ def rename(old: str, new: str) -> Deed:
     return lambda suspect: suspect.rename(old, new)
 
 
+def exchange(one: str, other: str) -> Deed:
+    """Each of two files gets the other's content."""
+
+    def deed(suspect: Suspect) -> None:
+        first, second = suspect.read(one), suspect.read(other)
+        suspect.write(one, second)
+        suspect.write(other, first)
+
+    return deed
+
+
 def together(*deeds: Deed) -> Deed:
     """Several deeds as one."""
 

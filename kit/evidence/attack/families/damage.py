@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from itertools import pairwise
 
+from kit.evidence.attack.deeds import exchange
 from kit.evidence.attack.families.flips import drawn
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
@@ -48,15 +49,6 @@ def grown(name: str) -> Deed:
 
 
 DEEDS = {"cut": cut, "emptied": emptied, "doubled": doubled, "grown": grown}
-
-
-def exchange(one: str, other: str) -> Deed:
-    def deed(suspect: Suspect) -> None:
-        first, second = suspect.read(one), suspect.read(other)
-        suspect.write(one, second)
-        suspect.write(other, first)
-
-    return deed
 
 
 def header_only(engine: str) -> Deed:

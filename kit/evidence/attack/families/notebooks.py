@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from kit.evidence.attack.deeds import assign, change, double, drop, swap
+from kit.evidence.attack.deeds import assign, change, double, drop, exchange, swap
 from kit.evidence.attack.mutation import Deed, Mutation
-from kit.evidence.attack.suspect import Content, Document, Suspect
+from kit.evidence.attack.suspect import Content, Document
 
 ERROR = {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []}
 INJECTED = {
@@ -89,12 +89,3 @@ def again(name: str) -> Deed:
             cell.update({"execution_count": cell["execution_count"] + count} if cell.get("execution_count") else {})
 
     return lambda suspect: suspect.edit(name, edit)
-
-
-def exchange(one: str, other: str) -> Deed:
-    def deed(suspect: Suspect) -> None:
-        first, second = suspect.read(one), suspect.read(other)
-        suspect.write(one, second)
-        suspect.write(other, first)
-
-    return deed
