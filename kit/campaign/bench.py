@@ -157,13 +157,13 @@ def run(profile: Profile, engines: Sequence[str], *, repeats: int = 3) -> dict[s
     Returns the document that `kit bench` prints last. Raises NoDeviceError without the profile's device.
     """
     from kit import runtime
-    from kit.campaign.protocol import load_protocol
+    from kit.campaign.protocol import protocol_of
 
     runtime.configure(profile)
     names = list(engines) or list(profile.campaign.engines)
     if names != ["remote"]:
         runtime.require_device(profile)
-    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
+    protocol = protocol_of(profile)
     reference = profile.campaign.reference if profile.campaign.reference in names else names[0]
     samples: list[Sample] = []
     for name in names:

@@ -21,7 +21,7 @@ from kit.campaign.layer_drift import LayerDriftError
 from kit.campaign.layer_report import png, show
 from kit.campaign.layers import BoundOf, Side, Walked, default_bound, walk
 from kit.campaign.prompts import generate_mixed
-from kit.campaign.protocol import load_protocol
+from kit.campaign.protocol import protocol_of
 from kit.contract.errors import ContractError
 from kit.engine.oracle import load_oracle
 from kit.engine.trace import TraceError
@@ -94,7 +94,7 @@ def bisect(profile: Profile, asked: Asked) -> dict[str, Any]:
 
 def find_request(profile: Profile, request: str) -> bytes:
     """The body of a request of the protocol, of a file, or of a generated one. Raises BisectError for none of them."""
-    cases = {case.id: case.body for case in load_protocol(profile.protocol_path(), profile.protocol.sha256).cases}
+    cases = {case.id: case.body for case in protocol_of(profile).cases}
     if request in cases:
         return cases[request]
     if Path(request).is_file():

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit import runtime
-from kit.campaign.protocol import Case, load_protocol
+from kit.campaign.protocol import Case, protocol_of
 from kit.campaign.run_folder import RunError, run_file
 from kit.campaign.sensitivity import changed_steps, first_maximum
 from kit.contract.answer import softmax
@@ -83,7 +83,7 @@ def run(
 def measure(profile_path: str, count: int, texts: int | None = None, images: int | None = None) -> dict[str, Any]:
     """draws.json of `count` draws: tune each in a process of its own, then run both engines under each."""
     profile = load_profile(profile_path)
-    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
+    protocol = protocol_of(profile)
     cases = chosen_cases(protocol.cases, texts, images)
     if not cases:
         raise RunError("no request is left to compare: ask for at least one text or image request")

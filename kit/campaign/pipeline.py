@@ -57,11 +57,12 @@ def run(
     """
     if sign is not None:
         signing.check_key(sign)
-    _require_device(load_profile(profile_path))
+    profile = load_profile(profile_path)
+    _require_device(profile)
     recorded = read_ledger(autotune) if autotune is not None else None
     if recorded is not None:
-        tune.check_start(load_profile(profile_path), recorded)  # before a folder is made, or removed to be made anew
-    run_id = _id(profile_path, run_id, resume)
+        tune.check_start(profile, recorded)  # before a folder is made, or removed to be made anew
+    run_id = run_id or (latest_unfinished(profile) if resume else new_id(profile))
     with exclusive(run_id):
         current = _open(profile_path, run_id, resume, replace)
         if recorded is not None:
@@ -91,13 +92,6 @@ def _run(current: Run, key: Path | None) -> Outcome:
             progress.note(f"diagnosis: {sentence}")
     tune.drop_kernels(current)
     return _outcome(current, failure, audit, digest)
-
-
-def _id(profile_path: str, run_id: str, resume: bool) -> str:
-    if run_id:
-        return run_id
-    profile = load_profile(profile_path)
-    return latest_unfinished(profile) if resume else new_id(profile)
 
 
 def _open(profile_path: str, run_id: str, resume: bool, replace: bool) -> Run:

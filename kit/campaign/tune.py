@@ -72,10 +72,10 @@ def tune_stage(stage: Stage) -> dict[str, Any]:
 def draw(profile: Profile, file: Path | None = None) -> dict[str, Any]:
     """A ledger drawn in this process, with no run around it; also written to `file` where one is given."""
     from kit import runtime
-    from kit.campaign.protocol import load_protocol
+    from kit.campaign.protocol import protocol_of
 
     runtime.configure(profile)
-    protocol = load_protocol(profile.protocol_path(), profile.protocol.sha256)
+    protocol = protocol_of(profile)
     ledger = tune(profile, lengths_to_tune(profile, protocol))
     if file is not None:
         write_json(file, ledger)

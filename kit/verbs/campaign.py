@@ -122,9 +122,9 @@ def bench(
 def signal(profile: ProfileArgument) -> None:
     """Measure how far inputs move the reference's rows and logits, and how far rounding alone does."""
     settings = on_device(profile)
-    from kit.campaign.protocol import load_protocol
+    from kit.campaign.protocol import protocol_of
     from kit.campaign.signal import measure_signal
     from kit.engine import reference
 
-    protocol = load_protocol(settings.protocol_path(), settings.protocol.sha256)
+    protocol = protocol_of(settings)
     emit(measure_signal(reference.load(settings), protocol))

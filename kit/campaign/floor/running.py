@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kit.campaign.floor.asking import Answer
     from kit.engine.oracle import Oracle
     from kit.engine.reference import ReferenceEngine
+    from kit.profile import Profile
 
 DEFAULT_PROMPTS, FEWEST = 600, 6
 
@@ -59,7 +60,7 @@ def run(
     runtime.configure(profile)
     runtime.require_device(profile)
     with run_file(profile_path, run_id, FILE) as kept:
-        floor = _Floor(profile_path, prompts, protocol)
+        floor = _Floor(profile, profile_path, prompts, protocol)
         result = floor.measure()
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -76,9 +77,8 @@ def exit_code(result: Mapping[str, Any]) -> int:
 class _Floor:
     """One measurement: the questions, the answers alone, and what each form made of them."""
 
-    def __init__(self, profile_path: str, prompts: int, protocol: bool) -> None:
-        self.path, self.prompts, self.protocol = profile_path, prompts, protocol
-        self.profile = load_profile(profile_path)
+    def __init__(self, profile: Profile, profile_path: str, prompts: int, protocol: bool) -> None:
+        self.profile, self.path, self.prompts, self.protocol = profile, profile_path, prompts, protocol
         self.asked = asking.questions(self.profile, prompts, protocol=protocol)
         self.proved_on = self.asked[: min(PROMPTS, prompts)]
         self.alone: list[Answer] = []
