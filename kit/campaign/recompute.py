@@ -6,8 +6,8 @@ own profile again does not: the answers come from the weights, which its profile
 Covers: the bundle's requests, frozen and generated, through the kit's native engine on the bundle's own profile, every
 label logit and hidden row against the recorded ones; whether generated requests are those their seed makes; and what
 another CPU or another build of torch may change: the order of sums, fused products, BF16 instructions, so the last bits
-and no more. Where the machine is the same, bits must be; where it is
-not, BF16 steps and the gates of the field decide, and a forgery within them would not be seen.
+and no more. Where the machine is the same, bits must be; where it is not, BF16 steps and the gates of the field decide,
+and a forgery within them would not be seen.
 Does not cover: profiles of a GPU (`kit challenge`, for whoever has the device), or the bundle's own sources: what runs
 is this kit.
 """
@@ -20,13 +20,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit.campaign.answers import mean
+from kit.campaign.diff.answers import relative_rms
 from kit.campaign.prompts import generate_mixed
 from kit.campaign.protocol import Case, load_protocol
 from kit.campaign.reading import declared_temperatures
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
 from kit.contract.answer import softmax
 from kit.evidence import auditing, provenance
-from kit.evidence.audit.numbers import bf16, expectation
 from kit.evidence.floats import decode_float32
 from kit.evidence.records import read_jsonl, sha256_bytes
 from kit.profile import Gates, Profile, load_profile
@@ -99,7 +100,8 @@ def recompute(bundle: Path) -> dict[str, Any]:
     try:
         here = provenance.environment(runtime.settings(), {})
         wrong += same_weights(bundle, loaded.describe())
-        found = [difference for case in cases for difference in differences(loaded, case, recorded, bundle)]
+        dtype = profile.runtime.dtype
+        found = [difference for case in cases for difference in differences(loaded, case, recorded, bundle, dtype)]
     finally:
         loaded.close()
     machine = machine_changes(json.loads((bundle / "environment.json").read_text(encoding="utf-8")), here)
@@ -163,14 +165,14 @@ def same_weights(bundle: Path, described: Mapping[str, Any]) -> list[str]:
 
 
 def differences(
-    engine: Engine, case: Case, recorded: Mapping[tuple[str, str], Recorded], bundle: Path
+    engine: Engine, case: Case, recorded: Mapping[tuple[str, str], Recorded], bundle: Path, dtype: str
 ) -> Iterator[Difference]:
     """Each question of a request, run again."""
     for result in engine.decide(engine.prepare(case.body)).questions:
         told = recorded.get((case.id, result.question_id))
         if told is None or len(told.logits) != len(result.logits):
             raise RecomputeError(f"records: {case.id} {result.question_id} has no recorded logits of this many candidates")
-        yield difference(case.id, result, told, row_of(bundle, told.hidden))
+        yield difference(case.id, result, told, row_of(bundle, told.hidden), dtype)
 
 
 def row_of(bundle: Path, digest: str) -> bytes | None:
@@ -179,7 +181,8 @@ def row_of(bundle: Path, digest: str) -> bytes | None:
     return file.read_bytes() if file.is_file() else None
 
 
-def difference(request: str, result: QuestionResult, told: Recorded, row: bytes | None) -> Difference:
+def difference(request: str, result: QuestionResult, told: Recorded, row: bytes | None, dtype: str) -> Difference:
+    """row: the recorded one, where it was kept; dtype: of hidden rows."""
     p, q = softmax(told.logits, told.temperature), softmax(result.logits, told.temperature)
     score = told.kind == "score"
     return Difference(
@@ -188,20 +191,19 @@ def difference(request: str, result: QuestionResult, told: Recorded, row: bytes 
         hidden_equal=sha256_bytes(result.hidden) == told.hidden,
         logits_equal=result.logits == told.logits,
         steps=changed_steps(told.logits, result.logits),
-        row=None if row is None else row_distance(row, result.hidden),
+        row=None if row is None else row_distance(row, result.hidden, dtype),
         probability=max(abs(a - b) for a, b in zip(p, q, strict=True)),
-        expected=abs(expectation(p) - expectation(q)) if score else 0.0,
+        expected=abs(mean(p) - mean(q)) if score else 0.0,
         winner_changed=first_maximum(p) != first_maximum(q) and margin(p) >= Gates().winner_margin,
     )
 
 
-def row_distance(recorded: bytes, found: bytes) -> float:
-    """Relative L2 distance of two BF16 rows; 1 where they are not of one width."""
+def row_distance(recorded: bytes, found: bytes, dtype: str) -> float:
+    """Relative L2 distance of two rows; 1 where they are not of one width, or the recorded one is zero."""
     if recorded == found:
         return 0.0
-    a, b = (bf16(data[: len(data) // 2 * 2]) for data in (recorded, found))
-    size = sum(x * x for x in a)
-    return (sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) / size) ** 0.5 if len(a) == len(b) and size else 1.0
+    apart = relative_rms(recorded, found, dtype) if len(recorded) == len(found) else None
+    return 1.0 if apart is None else apart
 
 
 def machine_changes(told: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
