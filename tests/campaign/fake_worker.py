@@ -22,6 +22,7 @@ from kit.contract.errors import ContractError, envelope
 from kit.contract.request import parse_request
 from kit.profile import Limits, load_profile
 from tests.campaign.synthetic_run import REQUESTS, Plant, WorkerSide, compact
+from tests.loopback import listening
 
 REQUEST_IDS = {compact(item["request"]): item["id"] for item in REQUESTS}
 
@@ -182,10 +183,5 @@ def fake_frontend(profile_path: Path, backend_url: str, *, log: Path) -> Iterato
     class Frontend:
         url: str
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield Frontend(f"http://127.0.0.1:{server.server_port}")
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(Handler, ThreadingHTTPServer) as url:
+        yield Frontend(url)

@@ -14,13 +14,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.loopback import listening
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SECONDS = 60
@@ -82,14 +83,8 @@ def start(browser: str, profile: Path, dark: bool, *arguments: str) -> subproces
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """A folder over HTTP on a free loopback port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(functools.partial(Quiet, directory=str(folder)), ThreadingHTTPServer) as url:
+        yield url
 
 
 class Quiet(SimpleHTTPRequestHandler):
