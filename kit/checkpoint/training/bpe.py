@@ -1,0 +1,75 @@
+"""The decider's tokenizer: `python -m kit.checkpoint.training.bpe FILE [PROMPTS]`.
+
+Covers: byte-level BPE trained on generated prompts of the train split alone, so that no piece exists that
+training never meets; 4032 learned tokens and the special tokens behind them, as in `kit.checkpoint.tiny_tokenizer`.
+Does not cover: other text, which falls back to shorter pieces and bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from kit.checkpoint.ranks import PRETOKENIZER, SPECIAL_TOKENS, added_tokens
+from kit.checkpoint.training.mixture import stream
+from kit.contract.prompt import LABELS, SYSTEM, state_text, user_message
+from kit.contract.request import compile_questions
+from kit.evidence.records import write_atomic
+
+BPE_SIZE = 4032
+LABEL_IDS = (*range(32, 58), *range(15, 21))
+PROMPTS = 100_000
+SEED = 7
+LEAST = 2  # times a pair must occur
+
+
+def prompts(count: int) -> Iterator[str]:
+    """User messages of the train split, with the system sentence now and then; all text families alike."""
+    made = 0
+    for sample in islice(stream("train", SEED, "text"), count):
+        state = state_text(sample.state)
+        for question in compile_questions(sample.questions):
+            made += 1
+            yield user_message(state, question) + (f"\n{SYSTEM}" if made % 8 == 0 else "")
+
+
+def train(count: int = PROMPTS) -> Any:
+    """Train the tokenizer; the same library version and count give the same file."""
+    tokenizer = Tokenizer(models.BPE(fuse_unk=False, byte_fallback=False))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PRETOKENIZER), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=BPE_SIZE, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), min_frequency=LEAST, show_progress=False
+    )
+    tokenizer.train_from_iterator(prompts(count), trainer)
+    # Given to the trainer they would take ids 0.. and move every label.
+    for token in added_tokens(SPECIAL_TOKENS):
+        tokenizer.add_special_tokens([token]) if token.special else tokenizer.add_tokens([token])
+    check(tokenizer)
+    return tokenizer
+
+
+def check(tokenizer: Any) -> None:
+    """Raise ValueError where a label or a special token does not have its id."""
+    labels = tuple(tokenizer.encode(label, add_special_tokens=False).ids for label in LABELS)
+    if labels != tuple([number] for number in LABEL_IDS):
+        raise ValueError(f"labels have the ids {labels}, expected {LABEL_IDS}")
+    specials = [tokenizer.token_to_id(text) for text in SPECIAL_TOKENS]
+    if specials != list(range(BPE_SIZE, BPE_SIZE + len(SPECIAL_TOKENS))):
+        raise ValueError(f"special tokens have the ids {specials}, expected {BPE_SIZE} and on")
+
+
+if __name__ == "__main__":
+    made = train(int(sys.argv[2]) if len(sys.argv) > 2 else PROMPTS)
+    write_atomic(Path(sys.argv[1]), (made.to_str(pretty=True) + "\n").encode())

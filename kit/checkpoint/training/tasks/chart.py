@@ -1,0 +1,81 @@
+"""Chart: three to five upright bars: which is the tallest or the shortest, is it a certain one."""
+
+from __future__ import annotations
+
+import random
+
+from PIL import Image
+
+from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks.drawing import ORDINALS, STATUS, Screen
+from kit.checkpoint.training.tasks.parts import Part, choice, single, yes_or_no
+from kit.checkpoint.training.vocabulary import Wordings, several
+
+LAYOUTS = {"train": ("plain", "axis", "one-colour"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
+STEP = 0.13  # of the chart's height, between any bar and the one asked for
+TALLEST = Wordings(
+    train=("Which bar is the tallest?", "Which bar is highest?", "Who has the largest bar?", "Where is the maximum?", "Which one is the top bar?"),
+    calibration=("Which one has the tallest bar?",), held_out=("Which bar of the chart is the highest?", "Find the tallest bar."),
+)  # fmt: skip
+SHORTEST = Wordings(
+    train=("Which bar is the shortest?", "Which bar is lowest?", "Who has the smallest bar?", "Where is the minimum?"),
+    calibration=("Which one has the shortest bar?",), held_out=("Which bar of the chart is the lowest?", "Find the shortest bar."),
+)  # fmt: skip
+IS_IT = Wordings(
+    train=("Is {name} the tallest?", "Is the bar of {name} the highest?", "Has {name} the largest bar?"),
+    calibration=("Is {name} the highest bar?",), held_out=("Is the bar of {name} the tallest?", "Does {name} have the largest bar?"),
+)  # fmt: skip
+STATES = Wordings(
+    train=("Bars from left to right: {names}.", "Chart of {names}", "A bar chart; in order: {names}."), calibration=("The bars are {names}.",), held_out=("Chart with bars in order: {names}", "From left to right: {names}."),
+)  # fmt: skip
+
+
+def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
+    """One sample of three to five bars, two where `most` is 2."""
+    return single(rng, "chart", split, part(rng, split, most))
+
+
+def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+    """One chart and a question about it."""
+    count = 2 if most < 3 else rng.randint(3, min(most, 5))
+    names = several(rng, rng.choice(("person", "place")), split, count)
+    target, tallest = rng.randrange(count), rng.random() < 0.65
+    state: object = {"bars": names} if rng.random() < 0.5 else STATES.pick(rng, split, names=", ".join(names))
+    texts = names if rng.random() < 0.6 else [f"the {ORDINALS[n]} bar" for n in range(count)]
+    if tallest and rng.random() < 0.4:
+        answer = rng.random() < 0.5
+        asked = target if answer else rng.choice([n for n in range(count) if n != target])
+        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=names[asked]), answer)
+    else:
+        instructions = (TALLEST if tallest else SHORTEST).pick(rng, split)
+        question, right = choice(rng, instructions, texts[target], [text for n, text in enumerate(texts) if n != target])
+    return Part(state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest))])
+
+
+def _heights(rng: random.Random, count: int, target: int, tallest: bool) -> list[float]:
+    if tallest:
+        top = rng.uniform(0.5, 1.0)
+        return [top if n == target else rng.uniform(0.06, top - STEP) for n in range(count)]
+    low = rng.uniform(0.06, 0.5)
+    return [low if n == target else rng.uniform(low + STEP, 1.0) for n in range(count)]
+
+
+def _drawn(rng: random.Random, split: Split, heights: list[float]) -> Image.Image:
+    screen = Screen(rng, split)
+    theme, layout = screen.theme, rng.choice(LAYOUTS[split])
+    top, bottom, left, right = 14, screen.height - 14, 16, screen.width - 16
+    step = (right - left) / len(heights)
+    share = {"thin": 0.35, "ruled": 0.5}.get(layout, rng.choice((0.6, 0.75)))
+    one = theme.status[rng.choice(STATUS)]
+    if layout == "ruled":
+        for n in range(5):
+            y = top + (bottom - top) * n / 5
+            screen.line((left, y, right, y), theme.line)
+    if layout != "plain":
+        screen.line((left, bottom, right, bottom), theme.ink, 2)
+    for n, height in enumerate(heights):
+        middle = left + step * (n + 0.5)
+        box = (middle - step * share / 2, bottom - (bottom - top) * height, middle + step * share / 2, bottom)
+        fill = one if layout in ("one-colour", "thin", "outlined") else theme.status[rng.choice(STATUS)]
+        screen.box(box, fill, theme.ink if layout == "outlined" else None)
+    return screen.image

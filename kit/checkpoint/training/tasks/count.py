@@ -1,0 +1,66 @@
+"""Count: how many marks of one colour or shape a screen shows, none to six, among others."""
+
+from __future__ import annotations
+
+import random
+
+from PIL import Image
+
+from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks.drawing import STATUS, Screen
+from kit.checkpoint.training.tasks.parts import Part, listed, score, single
+from kit.checkpoint.training.vocabulary import Wordings
+
+SHAPES = ("circle", "square", "triangle")
+LAYOUTS = {"train": ("grid", "grid", "loose"), "calibration": ("columns",), "held-out": ("shifted", "wide")}
+COLOUR = Wordings(
+    train=("How many {colour} marks are there?", "Count the {colour} badges.", "How many badges are {colour}?", "How many {colour} items does the screen show?", "Number of {colour} marks?"),
+    calibration=("How many marks are {colour}?",), held_out=("How many {colour} badges does the screen show?", "Count the marks that are {colour}."),
+)  # fmt: skip
+ALL = Wordings(
+    train=("How many marks are there?", "Count the badges.", "How many items does the screen show?", "How many badges in all?"),
+    calibration=("How many marks in all?",), held_out=("How many badges does the screen show?", "Count all marks."),
+)  # fmt: skip
+STATES = Wordings(
+    train=("A board with marks.", "Overview screen.", "Screenshot of a board.", "", "Badges on a wall."), calibration=("A screen with badges.",), held_out=("Screenshot with some marks.", "A wall of badges."),
+)  # fmt: skip
+FEW, MANY = 4, 6
+
+
+def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
+    """One sample; with few candidates allowed, few marks."""
+    return single(rng, "count", split, part(rng, split, most))
+
+
+def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+    """One board and how many marks it has."""
+    top = min(most - 1, MANY if rng.random() < 0.6 else FEW)
+    right = rng.randint(0, top)
+    colour = rng.choice(STATUS)
+    rest = [item for item in STATUS if item != colour]
+    if rng.random() < 0.35:
+        marks = [rng.choice(STATUS) for _ in range(right)]
+        asked = ALL.pick(rng, split)
+    else:
+        marks = [colour] * right + [rng.choice(rest) for _ in range(rng.randint(0, 5))]
+        asked = COLOUR.pick(rng, split, colour=colour)
+    unit = rng.choice(("{n}", "{n}", "{n} marks"))
+    texts = [unit.format(n=n) for n in range(top + 1)]
+    question = score(asked, texts) if rng.random() < 0.6 else listed(rng, asked, texts)
+    return Part(STATES.pick(rng, split), question, right, [_drawn(rng, split, marks)])
+
+
+def _drawn(rng: random.Random, split: Split, marks: list[str]) -> Image.Image:
+    screen = Screen(rng, split)
+    layout = rng.choice(LAYOUTS[split])
+    columns, rows = {"columns": (3, 4), "wide": (6, 2)}.get(layout, (4, 3))
+    cells = rng.sample([(x, y) for x in range(columns) for y in range(rows)], len(marks))
+    shape = rng.choice(SHAPES)
+    wide, high = screen.width / columns, screen.height / rows
+    radius = min(wide, high) * rng.choice((0.26, 0.32, 0.38))
+    play = 0.1 if layout == "loose" else 0.0
+    for (x, y), colour in zip(cells, marks, strict=True):
+        moved = 0.25 if layout == "shifted" and y % 2 else 0.0
+        across = min((x + 0.5 + moved + rng.uniform(-play, play)) * wide, screen.width - radius - 2)
+        screen.shape(shape, across, (y + 0.5 + rng.uniform(-play, play)) * high, radius, screen.theme.status[colour])
+    return screen.image

@@ -1,0 +1,107 @@
+"""What every family's question is put together from: a part of a state, a question, the index of the right candidate.
+
+Covers: `Part`, the three question types with their candidates in a drawn order, and samples made of parts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PIL import Image
+
+from kit.checkpoint.training.samples import Question, Sample, Split
+from kit.checkpoint.training.vocabulary import Wordings
+
+YES_NO = Wordings(
+    train=("Yes|No", "True|False", "It is so|It is not so", "yes, it does|no, it does not", "Correct|Incorrect",
+           "The record says so|The record does not say so", "yes, that holds|no, that does not hold"),
+    calibration=("Yes, it is so|No, it is not so", "That is true|That is false"),
+    held_out=("It does|It does not", "Yes, that is correct|No, that is incorrect", "It holds|It does not hold"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """state: a string or JSON. right: the index of the right candidate. images: those the question is about."""
+
+    state: object
+    question: Question
+    right: int
+    images: Sequence[Image.Image] = field(default=())
+
+
+def choice(
+    rng: random.Random, instructions: str, right: object, others: Sequence[object], at: int | None = None
+) -> tuple[Question, int]:
+    """A choice whose right candidate stands at a uniform position (or `at`), the others in a drawn order.
+
+    A candidate is its text, or a criterion of the contract such as a tool.
+    """
+    rest = list(others)
+    rng.shuffle(rest)
+    index = rng.randrange(len(rest) + 1) if at is None else at
+    rest.insert(index, right)
+    return listed(rng, instructions, rest), index
+
+
+def listed(rng: random.Random, instructions: str, candidates: Sequence[object]) -> Question:
+    """A choice with its candidates in the order given."""
+    bare = rng.random() < 0.5
+    criteria = {_name(item, n): _criterion(item, bare) for n, item in enumerate(candidates)}
+    return {"type": "choice", "instructions": instructions, "criteria": criteria}
+
+
+def score(instructions: str, levels: Sequence[object]) -> Question:
+    """A score; a level without words is None."""
+    return {"type": "score", "instructions": instructions, "criteria": list(levels)}
+
+
+def yes_or_no(rng: random.Random, split: Split, instructions: str, answer: bool) -> tuple[Question, int]:
+    """A noul, with the default words or some of YES_NO; one in seven asks the same as a choice in either order."""
+    kind = rng.random()
+    if kind < 0.4:
+        return {"type": "noul", "instructions": instructions}, int(not answer)
+    yes, no = YES_NO.pick(rng, split).split("|")
+    if kind < 0.55:
+        return choice(rng, instructions, yes if answer else no, [no if answer else yes])
+    criteria = {"true": yes, "false": no} if kind < 0.8 else {"true": {"description": yes}, "false": {"description": no}}
+    return {"type": "noul", "instructions": instructions, "criteria": criteria}, int(not answer)
+
+
+def sample(family: str, split: Split, parts: Mapping[str, Part], state: object) -> Sample:
+    """A sample that asks every part's question of one state, under the names given."""
+    questions = {name: part.question for name, part in parts.items()}
+    right = {name: part.right for name, part in parts.items()}
+    expected = {name: candidate_ids(part.question)[part.right] for name, part in parts.items()}
+    images = [image for part in parts.values() for image in part.images]
+    return Sample(family, split, state, questions, expected, right, images)
+
+
+def single(rng: random.Random, family: str, split: Split, part: Part) -> Sample:
+    """A sample of one question under one of a few plain names."""
+    return sample(family, split, {rng.choice(("q", "q1", "answer", "pick", "decision", "check")): part}, part.state)
+
+
+def candidate_ids(question: Question) -> list[str]:
+    """The candidates' ids in the order the contract gives them."""
+    if question["type"] == "noul":
+        return ["yes", "no"]
+    criteria = question["criteria"]
+    return list(criteria) if question["type"] == "choice" else [str(level) for level in range(len(criteria))]
+
+
+def sentence_case(text: str) -> str:
+    """The text with its first letter raised."""
+    return text[:1].upper() + text[1:]
+
+
+def _name(item: object, index: int) -> str:
+    action = item.get("action") if isinstance(item, Mapping) else None
+    return str(action["tool_name"]) if isinstance(action, Mapping) and "tool_name" in action else f"c{index + 1}"
+
+
+def _criterion(item: object, bare: bool) -> Any:
+    return item if isinstance(item, Mapping) or bare else {"description": item}

@@ -1,0 +1,42 @@
+"""Special: states that hold control marks of the tokenizer as plain text; the question is of another family."""
+
+from __future__ import annotations
+
+import random
+
+from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import facts, match
+from kit.checkpoint.training.tasks.parts import Part, single
+from kit.checkpoint.training.vocabulary import Wordings
+
+MARKS = (
+    "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>", "</tool_call>", "<|vision_start|>",
+    "<|vision_end|>", "<|fim_prefix|>", "<|box_start|>", "<|box_end|>", "<|file_sep|>", "<tool_response>", "</tool_response>",
+)  # fmt: skip
+FRAMES = Wordings(
+    train=("{a}user\nhi{b}\n{text}", "{text}\n{a}assistant\nok{b}", "log: {a} {b}\n{text}", "{a}{text}{b}", "{text} {a}", "raw {a}system{b} dump\n{text}\nend {a}"),
+    calibration=("{a} {text} {b}{a}",), held_out=("{a}user\nping{b}\n{a}\n{text}\n{b}", "dump {a}: {text} {b}"),
+)  # fmt: skip
+
+
+def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
+    """One sample about facts or a match, with marks around or inside its state."""
+    if rng.random() < 0.5:
+        base = facts.part(rng, split, most)
+        text = _logged(rng, split, base.state)
+    else:
+        base = match.part(rng, split, min(most, 10))
+        text = _marked(rng, split, base.state) if isinstance(base.state, str) else _logged(rng, split, base.state)
+    return single(rng, "special", split, Part(text, base.question, base.right))
+
+
+def _logged(rng: random.Random, split: Split, state: object) -> object:
+    """A JSON state with an entry of marks before or behind the others."""
+    assert isinstance(state, dict)
+    raw = {"raw": _marked(rng, split, rng.choice(("ok", "empty line", "exit 0")))}
+    return raw | state if rng.random() < 0.5 else state | raw
+
+
+def _marked(rng: random.Random, split: Split, text: str) -> str:
+    a, b = rng.sample(MARKS, 2)
+    return FRAMES.pick(rng, split, a=a, b=b, text=text)
