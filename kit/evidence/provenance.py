@@ -34,7 +34,7 @@ SOURCES_FORMAT = "kit-sources/1"
 ENVIRONMENT_FORMAT = "kit-environment/1"
 ARCHIVE = "source.tar.gz"
 # Everything a run may depend on, and nothing a user may have left beside it: sources are packed into every bundle.
-SOURCES = (".ci", "docs", "evidence/protocol", "kit", "notebooks", "params", "tests")
+SOURCES = (".ci", "docs", "evidence/protocol", "evidence/protocol-2", "kit", "notebooks", "params", "tests")
 AT_ROOT = (".gitattributes", ".gitignore", "LICENSE", "Makefile", "README.md", "environment.yml", "pyproject.toml")
 PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 # What computes a forward, and the distributions that bring it.
