@@ -105,7 +105,7 @@ def measure(profile_path: str, count: int, texts: int | None = None, images: int
 def drawn(profile_path: str, count: int) -> Iterator[list[dict[str, Any]]]:
     """Ledgers of `count` draws, each tuned in a process of its own; compiled kernels live as long as the context.
 
-    Raises DrawFailedError when a draw does not come about.
+    Raises DrawFailedError when a draw does not come about. No timing of this process is read back or kept either.
     """
     with tempfile.TemporaryDirectory(prefix="kit-draws-") as folder:
         os.environ.update({"TRITON_CACHE_DIR": f"{folder}/kernels"} | NO_KEPT_TIMINGS)

@@ -47,17 +47,21 @@ def run(
     replace: bool = False,
     autotune: Path | None = None,
     sign: Path | None = None,
+    until: str = "",
 ) -> Outcome:
     """Run a profile from its first unfinished stage to an audited bundle.
 
     run_id: name of the run folder (default: profile and time). resume: continue `run_id`, or the newest
     unfinished run of the profile. replace: remove a finished or failed run of the same id first. autotune:
     file or folder of recorded winners to start from, see `kit.campaign.tune.start_from`. sign: an SSH key to sign the
-    bundle with, tried before anything runs. Raises NoDeviceError, before a folder is made, KeyboardInterrupt with a sentence that says how to go on.
+    bundle with, tried before anything runs. until: the stage to stop behind, unsealed, so that a floor or draws can be
+    put into the run. Raises RunError for a stage the profile does not run, NoDeviceError, both before a folder is made,
+    KeyboardInterrupt with a sentence that says how to go on.
     """
     if sign is not None:
         signing.check_key(sign)
     profile = load_profile(profile_path)
+    stages = _stages_until(profile, until)
     _require_device(profile)
     recorded = read_ledger(autotune) if autotune is not None else None
     if recorded is not None:
@@ -68,7 +72,7 @@ def run(
         if recorded is not None:
             tune.start_from(current, recorded)
         try:
-            return _run(current, sign)
+            return _run(current, sign, stages)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; {_how_to_go_on(current)}") from None
 
@@ -79,10 +83,24 @@ def _require_device(profile: Profile) -> None:
         runtime.require_device(profile)
 
 
-def _run(current: Run, key: Path | None) -> Outcome:
-    stages = stages_of(current.profile)
-    with Progress(current, stages) as progress:
+def _stages_until(profile: Profile, last: str) -> tuple[str, ...]:
+    """The stages of a profile up to `last`; all of them for ""."""
+    stages = stages_of(profile)
+    if not last:
+        return stages
+    if last not in stages:
+        raise RunError(f"profile {profile.name} runs no stage {last!r}; its stages: {', '.join(stages)}")
+    return stages[: stages.index(last) + 1]
+
+
+def _run(current: Run, key: Path | None, stages: tuple[str, ...]) -> Outcome:
+    """Run `stages`; if those are all of them, or one fails, seal and audit what they left."""
+    every = stages_of(current.profile)
+    with Progress(current, every) as progress:
         failure = _run_stages(current, stages, progress)
+        if failure is None and stages != every:
+            progress.note(f"stopped behind {stages[-1]}; {_how_to_go_on(current)}")
+            return Outcome(0, {"verdict": "unfinished", "profile": current.profile.name, "run": current.id})
         if failure is not None:
             _record_failure(current, failure)
         progress.note("sealing and auditing the bundle")
@@ -178,6 +196,7 @@ def _outcome(
     line: dict[str, Any] = {"verdict": "fail", "profile": run.profile.name, "bundle": _shown(run)}
     verdict = package.read_verdict(run.path)
     line |= verdict.get("counts", {}) | {"max_probability_drift": verdict.get("max_probability_drift")}
+    line |= {"accuracy": _right_answers(verdict)}
     line |= {"claim": run.profile.claim, "against": verdict.get("against", []), "audit": audit["audit"]}
     line |= {"failures": verdict["failures"], "bundle_sha256": digest}
     line |= {"signed_by": signing.fingerprint_of(run.path)}
@@ -191,6 +210,12 @@ def _outcome(
     if audit["audit"] == "fail":
         return Outcome(1, line | {"problems": audit["problems"]})
     return Outcome(0, line | {"verdict": verdict["verdict"]})
+
+
+def _right_answers(verdict: dict[str, Any]) -> dict[str, int] | None:
+    """How many questions the engine that would serve has right; None for a profile that is not judged."""
+    found = verdict.get("accuracy")
+    return {name: found[name] for name in ("correct", "of")} if found else None
 
 
 def profile_parameter(run: Run) -> str:

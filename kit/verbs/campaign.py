@@ -35,11 +35,16 @@ def run(
         typer.Option(help="Start from recorded autotune winners: a ledger file, or a run or bundle folder."),
     ] = None,
     sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign the bundle with this SSH key (see kit sign).")] = None,
+    until: Annotated[
+        str, typer.Option(metavar="STAGE", help="Stop behind this stage, unsealed, to put a floor or draws into the run.")
+    ] = "",
 ) -> None:
     """Run the whole campaign: all stages, bundle, audit. The last line of output is JSON."""
     from kit.campaign import pipeline
 
-    outcome = pipeline.run(profile, run_id=id, resume=resume, replace=replace, autotune=autotune, sign=sign)
+    outcome = pipeline.run(
+        profile, run_id=id, resume=resume, replace=replace, autotune=autotune, sign=sign, until=until
+    )
     emit(outcome.line)
     raise typer.Exit(outcome.exit_code)
 

@@ -33,11 +33,14 @@ def floor(
     prompts: Annotated[int, typer.Option(min=6, help="Generated questions, two thirds text, beside the protocol's.")] = 600,
     out: Annotated[Path | None, typer.Option(help="Write floor.json here.")] = None,
     run: IntoRunOption = "",
+    draw: Annotated[
+        Path | None, typer.Option(help="On a GPU: take the other draw from this ledger, run or bundle folder.")
+    ] = None,
 ) -> None:
     """Measure the reference against itself under changes proved harmless. The last line of output is JSON."""
     from kit.campaign.floor import report, running
 
-    document = running.run(profile, prompts, out=out, run_id=run)
+    document = running.run(profile, prompts, out=out, run_id=run, draw=draw)
     report.show(document)
     emit(report.line(document))
     raise typer.Exit(running.exit_code(document))

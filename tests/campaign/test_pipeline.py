@@ -79,6 +79,29 @@ def test_a_finished_stage_is_kept_on_resume(notebooks, tmp_path, monkeypatch):
     assert ran == ["01_preflight", "02_checkpoint", "02_checkpoint"]
 
 
+def test_a_run_stopped_behind_a_stage_is_unsealed_and_goes_on_from_there(notebooks, tmp_path, capsys):
+    first_stage(notebooks, FINISH)
+    outcome = pipeline.run(PROFILE, run_id="a", until="01_preflight")
+    assert (outcome.exit_code, outcome.line) == (0, {"verdict": "unfinished", "profile": "cpu-tiny", "run": "a"})
+    assert f"stopped behind 01_preflight; continue with: python -m kit run {PROFILE} --resume --id a" in capsys.readouterr().err
+    assert not (tmp_path / "runs/a/SHA256SUMS").exists()
+    write(notebooks / "02_checkpoint.ipynb", "1 / 0", parameters=PARAMETERS)
+    assert "02_checkpoint: ZeroDivisionError" in pipeline.run(PROFILE, run_id="a", resume=True).line["failures"][0]
+    assert (tmp_path / "runs/a/SHA256SUMS").exists()
+
+
+def test_a_stage_that_fails_before_the_one_to_stop_behind_ends_the_run(notebooks, tmp_path):
+    first_stage(notebooks, "1 / 0")
+    assert pipeline.run(PROFILE, run_id="a", until="02_checkpoint").line["verdict"] == "not-judged"
+    assert (tmp_path / "runs/a/SHA256SUMS").exists()
+
+
+def test_a_stage_to_stop_behind_that_is_not_run_is_refused_before_a_folder_is_made(notebooks):
+    with pytest.raises(RunError, match="cpu-tiny runs no stage '04_remote'; its stages: 01_preflight, "):
+        pipeline.run(PROFILE, run_id="a", until="04_remote")
+    assert not pipeline.run_path("a").exists()
+
+
 def test_an_existing_run_is_not_overwritten(notebooks):
     open_run(PROFILE, "a")
     with pytest.raises(RunError, match="--resume"):

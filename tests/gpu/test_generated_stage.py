@@ -49,6 +49,12 @@ def test_forms_of_the_floor_are_harmless_and_move_little(profile: Profile, form:
     official = Official(engine)
     alone = list(asking.alone(official, asked))
     official.close()
-    for a, b in zip(alone, asking.batched(engine, asked, form), strict=True):
+    batches = asking.Batches(engine, form, capture=True)
+    twice = [answer for _ in range(2) for answer in map(batches.answer, asked)]
+    assert all(batches.answers.proved.values())
+    assert batches.answers.replays == 24 - len(batches.answers.proved)
+    batches.close()
+    assert twice[:12] == twice[12:] == list(asking.batched(engine, asked, form, capture=False))
+    for a, b in zip(alone, twice, strict=False):
         assert max(abs(x - y) for x, y in zip(a.logits, b.logits, strict=True)) < 1.0
     engine.close()

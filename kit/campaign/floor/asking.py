@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kit.campaign.floor import forms
+from kit.campaign.generated.proved import Proved, shape_of
 from kit.campaign.prompts import content_of, generate_mixed
 from kit.campaign.protocol import protocol_of
 
@@ -66,20 +67,60 @@ def prepared_of(question: Question, prepare: Callable[[bytes], Prepared]) -> Pre
 def alone(official: Official, asked: Sequence[Question]) -> Iterator[Answer]:
     """Every question by itself, as a campaign asks it."""
     for question in asked:
-        yield _answer(official.answer(prepared_of(question, official.reference.prepare)))
+        prepared = prepared_of(question, official.reference.prepare)
+        yield _answer(official.answer(prepared) if _recorded(question) else official.call(prepared))
 
 
-def batched(engine: ReferenceEngine, asked: Sequence[Question], form: str) -> Iterator[Answer]:
-    """Every question as row 0 of a batch: form "row0" or "padded"."""
-    import torch
+def batched(
+    engine: ReferenceEngine, asked: Sequence[Question], form: str, capture: bool | None = None
+) -> Iterator[Answer]:
+    """Every question as row 0 of a batch: form "row0" or "padded".
 
-    change = {"row0": forms.doubled, "padded": forms.padded}[form]
-    with torch.inference_mode():
-        for question in asked:
-            prepared = prepared_of(question, engine.prepare)
-            (item,) = prepared.questions
-            logits, rows = engine.forward(change(engine.inputs(prepared, item)))
-            yield _first(item, logits, rows)
+    capture: replay shapes instead of calling, each once its first answer was shown to be the called one's (default:
+    where the reference is on CUDA).
+    """
+    batches = Batches(engine, form, engine.device.type == "cuda" if capture is None else capture)
+    try:
+        yield from map(batches.answer, asked)
+    finally:
+        batches.close()
+
+
+def _recorded(question: Question) -> bool:
+    """Whether a recording pays: generated questions share few lengths, those of a protocol hardly any."""
+    return question.source == "generated"
+
+
+class Batches:
+    """The reference on batches of two, called or replayed."""
+
+    def __init__(self, engine: ReferenceEngine, form: str, capture: bool) -> None:
+        from kit.engine.baseline_batch import CapturedBatches
+
+        self._engine, self._change = engine, {"row0": forms.doubled, "padded": forms.padded}[form]
+        self._captured = CapturedBatches(engine) if capture else None
+        self.answers = Proved(self._called, self._replayed if capture else None)
+
+    def answer(self, question: Question) -> Answer:
+        import torch
+
+        prepared = prepared_of(question, self._engine.prepare)
+        with torch.inference_mode():
+            return self.answers.answer(prepared, shape_of(prepared)) if _recorded(question) else self._called(prepared)
+
+    def _called(self, prepared: Prepared) -> Answer:
+        return _first(prepared.questions[0], *self._engine.forward(self._inputs(prepared)))
+
+    def _replayed(self, prepared: Prepared) -> Answer:
+        assert self._captured is not None
+        return _first(prepared.questions[0], *self._captured.forward(self._inputs(prepared), prepared.grids * 2))
+
+    def _inputs(self, prepared: Prepared) -> dict[str, Tensor]:
+        return self._change(self._engine.inputs(prepared, prepared.questions[0]))
+
+    def close(self) -> None:
+        if self._captured is not None:
+            self._captured.close()
 
 
 def _first(item: PreparedQuestion, logits: Tensor, rows: Tensor) -> Answer:

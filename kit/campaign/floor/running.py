@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kit import runtime
-from kit.campaign import draws
+from kit.campaign import draws, tune
 from kit.campaign.floor import asking, forms, other_cpu
 from kit.campaign.floor.document import FILE, document, rows_of
 from kit.campaign.floor.proof import PROMPTS, Proof, oracle_rows, proof_of
@@ -46,22 +46,28 @@ def run(
     out: Path | None = None,
     run_id: str = "",
     protocol: bool = True,
+    draw: Path | None = None,
 ) -> dict[str, Any]:
     """floor.json of a profile, also written to `out` and into the run `run_id`, which must not be sealed yet.
 
     prompts: generated questions, two thirds text. protocol: ask the protocol's own beside them, as a run's floor must.
-    Raises FloorError, RunError for a sealed run, NoDeviceError without the profile's device.
+    draw: a ledger, or the folder of a run, whose winners are the other draw, instead of drawing one now.
+    Raises FloorError, AutotuneError for a draw that does not fit, RunError for a sealed run, NoDeviceError without the
+    profile's device.
     """
     profile = load_profile(profile_path)
     if prompts < FEWEST:
         raise FloorError(f"{prompts} prompts: a floor needs at least {FEWEST}, so that there are texts and images")
     if "reference" not in profile.campaign.engines:
         raise FloorError(f"profile {profile.name} has no reference engine, and the floor is the reference's")
+    other = autotune.read_ledger(draw) if draw is not None else None
+    if other is not None:
+        tune.check_start(profile, other)
     runtime.configure(profile)
     runtime.require_device(profile)
     with run_file(profile_path, run_id, FILE) as kept:
         floor = _Floor(profile, profile_path, prompts, protocol)
-        result = floor.measure()
+        result = floor.measure(_ledger_beside(kept), other)
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_json(file, result)
@@ -72,6 +78,23 @@ def exit_code(result: Mapping[str, Any]) -> int:
     """0 where every form that must be harmless was proved so and measured, else 1."""
     missing = [form for form in result["forms"] if not form["measured"] and form["name"] not in forms.OPTIONAL]
     return int(bool(missing))
+
+
+def _ledger_beside(kept: Path | None) -> dict[str, Any] | None:
+    """The winners of the run a floor is put into, which its reference ran with; None before it chose any."""
+    if kept is None:
+        return None
+    ledger = kept.parents[1] / tune.LEDGER
+    return autotune.read_ledger(ledger) if ledger.exists() else None
+
+
+@contextmanager
+def two_draws(
+    profile_path: str, first: dict[str, Any] | None, second: dict[str, Any] | None
+) -> Iterator[list[dict[str, Any]]]:
+    """Both ledgers, those that are missing drawn now."""
+    with draws.drawn(profile_path, [first, second].count(None)) as made:
+        yield [ledger if ledger is not None else made.pop() for ledger in (first, second)]
 
 
 class _Floor:
@@ -87,11 +110,11 @@ class _Floor:
         self.proofs: dict[str, Proof] = {}
         self.details: dict[str, str] = {}
 
-    def measure(self) -> dict[str, Any]:
-        """floor.json. Process settings of the profile must be in force."""
+    def measure(self, first: dict[str, Any] | None = None, second: dict[str, Any] | None = None) -> dict[str, Any]:
+        """floor.json. Process settings of the profile must be in force. first, second: winners, on a GPU; else drawn."""
         on_gpu = self.profile.runtime.device == "cuda"
         none: AbstractContextManager[list[dict[str, Any]]] = nullcontext([])
-        with draws.drawn(self.path, 2) if on_gpu else none as ledgers:
+        with two_draws(self.path, first, second) if on_gpu else none as ledgers:
             if ledgers:
                 autotune.install(ledgers[0]["winners"])
             from kit.engine import reference

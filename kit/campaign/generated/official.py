@@ -1,7 +1,7 @@
 """The reference, called or replayed: as fast as a captured forward allows, and never other bits than a call gives.
 
 Covers: `Official`. A shape is replayed only after its first question gave the called reference's very bits; where it
-did not, the reference is called. Does not cover: capturing (`kit.engine.baseline`).
+did not, the reference is called. Does not cover: capturing (`kit.engine.baseline`), or the rule (`proved`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from kit.campaign.generated.proved import Proved, shape_of
 from kit.engine.baseline import CapturedReference
 
 if TYPE_CHECKING:
@@ -23,24 +24,16 @@ class Official:
         self.reference = reference
         wanted = reference.device.type == "cuda" if capture is None else capture
         self._captured = CapturedReference(reference, rows=True) if wanted else None
-        self._proved: dict[tuple[int, ...], bool] = {}  # shape -> whether its replay may stand for a call
-        self._replays = 0
+        self._answers = Proved(self.call, self._replayed if wanted else None)
 
     def answer(self, prepared: Prepared, question: int = 0) -> QuestionResult:
         """One question of a request."""
         if len(prepared.questions) > 1:
             prepared = dataclasses.replace(prepared, questions=(prepared.questions[question],))
-        key = (prepared.input_tokens, *(side for grid in prepared.grids for side in grid))
-        if self._captured is None or self._proved.get(key) is False:
-            return self._called(prepared)
-        if key not in self._proved:
-            called = self._called(prepared)
-            self._proved[key] = self._replayed(prepared) == called
-            return called
-        self._replays += 1
-        return self._replayed(prepared)
+        return self._answers.answer(prepared, shape_of(prepared))
 
-    def _called(self, prepared: Prepared) -> QuestionResult:
+    def call(self, prepared: Prepared) -> QuestionResult:
+        """The one question of a request by a call, also for a shape that is not worth a recording."""
         (result,) = self.reference.decide(prepared).questions
         return result
 
@@ -51,14 +44,16 @@ class Official:
 
     def facts(self) -> dict[str, Any]:
         """How the reference was run: questions replayed, shapes proved, shapes whose replay gave other bits."""
+        proved = self._answers.proved.values()
         return {
             "reference": "captured" if self._captured else "called",
-            "replays": self._replays,
-            "shapes": sum(self._proved.values()),
-            "shapes_refused": sum(not proved for proved in self._proved.values()),
+            "replays": self._answers.replays,
+            "shapes": sum(proved),
+            "shapes_refused": len(proved) - sum(proved),
         }
 
     def close(self) -> None:
         """Free the recordings; the reference stays."""
         if self._captured is not None:
             self._captured.close()
+

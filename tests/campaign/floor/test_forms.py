@@ -61,6 +61,20 @@ def test_what_is_not_harmless_has_no_proof(profile: Profile, asked: list[Questio
     assert not proof_of(rows[::-1], rows).holds
 
 
+@pytest.mark.parametrize("form", ["row0", "padded"])
+def test_a_batch_is_replayed_with_the_bits_of_a_call(profile: Profile, form: str) -> None:
+    """Texts and images, of every shape twice, so that each is proved and then replayed."""
+    asked = [question for question in asking.questions(profile, 12, protocol=False) for _ in range(2)]
+    engine = reference.load(profile)
+    called = list(asking.batched(engine, asked, form, capture=False))
+    batches = asking.Batches(engine, form, capture=True)
+    assert [batches.answer(question) for question in asked] == called
+    assert batches.answers.replays == len(asked) - len(batches.answers.proved) > 0
+    assert all(batches.answers.proved.values())
+    batches.close()
+    engine.close()
+
+
 def test_padding_is_masked_in_front_of_the_first_row_only() -> None:
     ids = torch.arange(10, 22).unsqueeze(0)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "mm_token_type_ids": torch.ones_like(ids)}

@@ -53,8 +53,8 @@ def test_a_shape_whose_replay_gives_other_bits_is_called(
     body = next(iter(generate_mixed(1, seed=3))).body
     prepared = official.prepare(body)
     called = official.decide(prepared).questions[0]
+    monkeypatch.setattr(Official, "_replayed", lambda self, prepared: None)
     replayed = Official(official, capture=True)
-    monkeypatch.setattr(replayed, "_replayed", lambda prepared: None)
     assert replayed.answer(prepared) == replayed.answer(prepared) == called
     assert replayed.facts() | {"reference": ""} == {"reference": "", "replays": 0, "shapes": 0, "shapes_refused": 1}
     replayed.close()
