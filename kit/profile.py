@@ -96,6 +96,8 @@ class Protocol:
     frozen: bool = True  # judge against the folder's frozen answers, where it has any
     answers: str = "reference.json"  # the file they are in: each checkpoint has its own
     pins: str = ""  # JSON file that says what a protocol published elsewhere must be
+    judged: bool = False  # hold answers to the corpus's `expected`; for trained checkpoints only
+    least_right: int = 0  # judged: requests that must be right in every question
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Generated:
 
     questions: int = 0
     seed: int = 1
+    source: Literal["composed", "held-out"] = "composed"  # held-out: labelled ones of the training package's split
 
 
 @dataclass(frozen=True)
@@ -286,6 +289,10 @@ def _check_values(profile: Profile, source: str) -> None:
             f"{source}: protocol.answers is {profile.protocol.answers!r}, expected the name of a file in the protocol "
             "folder, reference.json or reference-NAME.json"
         )
+    if profile.protocol.least_right and not profile.protocol.judged:
+        raise ProfileError(f"{source}: protocol.least_right is {profile.protocol.least_right}, which needs protocol.judged = true")
+    if profile.protocol.least_right < 0:
+        raise ProfileError(f"{source}: protocol.least_right is {profile.protocol.least_right}, expected 0 (no bound) or more")
     if profile.checkpoint.kind == "export":
         _check_export(profile.campaign, source)
     if profile.claim == "exact":

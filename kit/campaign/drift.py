@@ -3,8 +3,8 @@
 Covers: every engine under test against the fresh reference (its first measured pass) and every engine against
 the answers frozen with the protocol; drift of probabilities, confidence, noul and expected score; drift in
 BF16 steps and the smallest step a gate would see; equality of hidden rows and logits; the lattice.
-A question that cannot be compared has no row and is named under "missing". Does not cover: gates
-(`kit.campaign.verdict`).
+A question that cannot be compared has no row and is named under "missing". For a judged profile the right answers go
+with them (`kit.campaign.accuracy`). Does not cover: gates (`kit.campaign.gates`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kit.campaign.accuracy import accuracy_of
 from kit.campaign.answers import (
     CONSISTENT,
     Answer,
@@ -74,7 +75,8 @@ def drift_of(run: RunRecords) -> dict[str, Any]:
     drift: dict[str, Any] = {"format": FORMAT, "rows": rows, "worst": _worst(run, rows)}
     if missing:
         drift["missing"] = missing
-    return drift
+    judged = accuracy_of(run)
+    return drift if judged is None else drift | {"accuracy": judged}
 
 
 def comparisons(run: RunRecords) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Gates over drift rows: the bounds of the field, the bits an exact claim needs, the lattice, the sums.
 
-Covers: one `Gate` an engine and comparison. A gate fails when a row it needs is missing, when it has no rows
+Covers: one `Gate` an engine and comparison, and for judged profiles how many requests must be right, which only adds to
+the others: being right repairs no drift. A gate fails when a row it needs is missing, when it has no rows
 at all, and when a figure is not a number; nothing is retried, rounded or left out for a small margin.
 Does not cover: computing the figures (`kit.campaign.drift`) or gates over the records themselves
 (`kit.campaign.integrity`).
@@ -65,6 +66,18 @@ def drift_gates(run: RunRecords, drift: dict[str, Any]) -> Iterator[Gate]:
         over = _Over(engine, None, rows, expected * sides)
         yield over.count("lattice", lambda row: not row["lattice"]["holds"], "answers on no grid of logit differences")
         yield over.count("probability_sum", lambda row: not _sums_to_one(run, row), "answers that do not sum to 1")
+
+
+def accuracy_gates(run: RunRecords, drift: dict[str, Any]) -> Iterator[Gate]:
+    """One gate an engine: no more requests with a wrong answer, in any pass, than the profile allows."""
+    least, found = run.profile.protocol.least_right, drift.get("accuracy")
+    if found is None or not least:
+        return
+    allowed = found["requests"] - least
+    for engine in run.profile.campaign.engines:
+        right = min(item["requests_right"] for item in found["passes"] if item["engine"] == engine)
+        detail = f"{right} of {found['requests']} requests are right, at least {least} must be"
+        yield Gate("accuracy", engine, None, right >= least, found["requests"] - right, allowed, detail)
 
 
 @dataclass(frozen=True)

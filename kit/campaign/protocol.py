@@ -90,12 +90,25 @@ def load_protocol(path: str | Path, sha256: str = "", answers: str = REFERENCE) 
 
 
 def protocol_of(profile: Profile) -> Protocol:
-    """The protocol a profile names, held to its checksum and pins. Raises ProtocolError or PinsError."""
+    """The protocol a profile names, held to its checksum, pins and what judging needs. Raises ProtocolError or PinsError."""
     wanted = profile.protocol
     protocol = load_protocol(profile.protocol_path(), wanted.sha256, wanted.answers)
     if wanted.pins:
         check_published(protocol, from_root(wanted.pins))
+    if wanted.judged:
+        _check_judged(protocol, wanted.least_right)
     return protocol
+
+
+def _check_judged(protocol: Protocol, least_right: int) -> None:
+    """A judged protocol says what is right for every question, and has as many requests as must be right."""
+    where = protocol.path.name
+    for case in protocol.cases:
+        lacking = [question.id for question in case.questions if question.id not in case.expected]
+        if lacking:
+            raise ProtocolError(f"{where}: {case.id} expects no answer to {', '.join(lacking)}, and the profile judges all (judged = true)")
+    if least_right > len(protocol.cases):
+        raise ProtocolError(f"{where}: has {len(protocol.cases)} requests, of which {least_right} can not be right (protocol.least_right)")
 
 
 def freeze(

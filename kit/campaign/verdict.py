@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kit.campaign.accuracy import headline
 from kit.campaign.drift import comparisons, drift_of
-from kit.campaign.gates import Gate, drift_gates
+from kit.campaign.gates import Gate, accuracy_gates, drift_gates
 from kit.campaign.generated.gates import generated_gates
 from kit.campaign.integrity import campaign_counts, integrity_gates
 from kit.campaign.reading import RunRecords, read_run
@@ -38,13 +39,16 @@ def compute_verdict(run_dir: str | Path) -> dict[str, Any]:
 
 def verdict_of(run: RunRecords, drift: dict[str, Any]) -> dict[str, Any]:
     """verdict.json of records and drift already read."""
-    gates = [*drift_gates(run, drift), *integrity_gates(run), *generated_gates(run), *_claim_gates(run)]
+    gates = [
+        *drift_gates(run, drift), *accuracy_gates(run, drift), *integrity_gates(run), *generated_gates(run), *_claim_gates(run),
+    ]  # fmt: skip
     failures = list(dict.fromkeys(gate.gate for gate in gates if not gate.passed))
     pairs = comparisons(run)
     if not pairs:
         failures.append("comparisons")  # nothing was compared, so nothing is shown
     profile = run.profile
     frozen_only = not profile.campaign.reference
+    right = headline(profile.campaign.engines, drift.get("accuracy"))
     return {
         "format": FORMAT,
         "verdict": "fail" if failures else "pass",
@@ -59,6 +63,7 @@ def verdict_of(run: RunRecords, drift: dict[str, Any]) -> dict[str, Any]:
         "drift": {
             pair: {name: worst[key] for name, key in FIGURES.items()} for pair, worst in drift["worst"].items()
         },
+        **({} if right is None else {"accuracy": right}),
         "gates": [gate.to_json() for gate in gates],
         "failures": failures,
     }

@@ -188,6 +188,24 @@ def label_logits(request: str, question: str, count: int) -> Logits:
     return [bf16(math.fsum(w * x for w, x in zip(HEAD[i], row, strict=True))) for i in range(count)]
 
 
+WRONG = ("image-four", "alarm")  # the question whose expected answer no engine gives
+
+
+def expecting(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The requests with an expected answer to every question: the engines' own, but for WRONG; a level as a number."""
+    expected_of = []
+    for item in requests:
+        expected: dict[str, Any] = {}
+        for name, question in item["request"]["questions"].items():
+            ids = candidates_of(question)
+            logits = label_logits(item["id"], name, len(ids))
+            place = logits.index(max(logits))
+            place = 1 - place if (item["id"], name) == WRONG else place
+            expected[name] = place if question.get("type") == "score" else ids[place]
+        expected_of.append({"id": item["id"], "modality": item["modality"], "expected": expected, "request": item["request"]})
+    return expected_of
+
+
 def token_count(question: dict[str, Any], request: dict[str, Any]) -> int:
     """A stand-in for the tokenizer: the kind decides, one request is long, images add 66 each."""
     base = {"choice": 44, "score": 40, "noul": 36}[question.get("type", "choice")]
@@ -243,7 +261,9 @@ def profile_toml(
     pins: str = "",
     checkpoint: str = "synthetic",
     generated: int = 0,
+    least_right: int | None = None,
 ) -> str:
+    judged = "" if least_right is None else f"judged = true\nleast_right = {least_right}\n"
     return f"""# A made-up profile for tests.
 format = "kit-profile/1"
 name = "made-up"
@@ -266,7 +286,7 @@ device = "{device}"
 [protocol]
 path = "protocol"
 pins = "{pins}"
-
+{judged}
 [graph]
 policy = "{policy}"
 scratch_tokens = 64
@@ -526,18 +546,21 @@ def write_run(
     pins: str = "",
     checkpoint: str = "synthetic",
     generated: int = 0,
+    least_right: int | None = None,
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
     reference="" judges frozen answers alone. checkpoint is its kind, synthetic or export. generated: how many
-    generated questions the profile declares; nothing is written of them. change and used_temperature plant faults in the engines' forwards
+    generated questions the profile declares; nothing is written of them. least_right: judged, with an expected answer to
+    every question, of which one is not the engines' (WRONG). change and used_temperature plant faults in the engines' forwards
     and leave every record consistent with them. A consistent, unplanted run passes every gate.
     """
     path.mkdir(parents=True)
+    requests = requests if least_right is None else expecting(requests)
     (path / "profile.toml").write_text(
         profile_toml(
             engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device,
-            pins=pins, checkpoint=checkpoint, generated=generated,
+            pins=pins, checkpoint=checkpoint, generated=generated, least_right=least_right,
         )
     )
     profile = load_profile(path / "profile.toml")

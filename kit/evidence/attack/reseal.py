@@ -22,6 +22,7 @@ from typing import Any
 from kit.evidence import crate, report
 from kit.evidence.attack.suspect import Document, Suspect, as_text, canonical, compact
 from kit.evidence.attack.toml import as_toml
+from kit.evidence.audit.accuracy import accuracy_document, accuracy_headline, is_judged
 from kit.evidence.audit.drift import comparisons, drift_rows, worst_of
 from kit.evidence.audit.effects import signal_summary
 from kit.evidence.audit.gates import recomputed_gates
@@ -259,6 +260,8 @@ def drift(suspect: Suspect) -> None:
             f"{engine}/{against}": {column: worst_of(rows, engine, against, column) for column in WORST}
             for engine, against in comparisons(bundle)
         }
+        if is_judged(bundle):
+            document["accuracy"] = accuracy_document(bundle)
 
     derived(suspect, "drift.json", change)
 
@@ -361,6 +364,8 @@ def verdict(suspect: Suspect) -> None:
             f"{engine}/{against}": {name: worst_of(rows, engine, against, column) for name, column in FIGURES.items()}
             for engine, against in pairs
         }
+        if is_judged(bundle):
+            document["accuracy"] = accuracy_headline(bundle)
         document["gates"] = gates(document["gates"], bundle)
         document["failures"] = list(dict.fromkeys(gate["gate"] for gate in document["gates"] if not gate["passed"]))
         document["verdict"] = "fail" if document["failures"] else "pass"

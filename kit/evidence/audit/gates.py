@@ -7,6 +7,7 @@ import math
 from collections import Counter, OrderedDict
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
+from kit.evidence.audit.accuracy import accuracy_outcomes
 from kit.evidence.audit.drift import comparisons, drift_rows, measured, worst_of
 from kit.evidence.audit.exchanges import place
 from kit.evidence.audit.generated import generated_gates
@@ -100,6 +101,8 @@ def engine_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
         ]
         off = sum(not abs(s - 1) <= SUM_TOLERANCE for s in sums)
         yield ("probability_sum", engine, None), none_of(off, "0 answers that do not sum to 1 of %d" % len(mine))
+    for key, outcome in accuracy_outcomes(bundle):
+        yield key, Gate(*outcome)
     for engine in bundle.engines:
         compared, differences = repeat_differences(bundle, engine)
         detail = "0 differences in %d repeated answers" % compared

@@ -12,7 +12,8 @@ be completed.
 
 Does not cover: a forgery that is consistent throughout, which no offline check can refuse (compare the digest
 of SHA256SUMS with one its author published elsewhere, or run it again); who made the bundle, unless allowed signers
-are named; whether the packed sources are what ran; report.html, figures and logs, which are for people; whether decisions are good.
+are named; whether the packed sources are what ran; report.html, figures and logs, which are for people; whether decisions are good,
+but for those a judged profile names the right answers of.
 
 A check is a function named check_<rule>; a section is about one matter, and says which in its first line.
 """
@@ -26,6 +27,7 @@ import sys
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Tuple
 
+from kit.evidence.audit.accuracy import check_accuracy
 from kit.evidence.audit.answers import check_answers, check_logits
 from kit.evidence.audit.autotune import check_autotune, check_tuning, draw_of
 from kit.evidence.audit.catalogue import check_crate
@@ -97,7 +99,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_sources, check_auditor, check_kit, check_stages, check_notebooks,
     check_plan, check_exchanges, check_refusals, check_bodies, check_worker, check_posts, check_engines, check_health,
     check_answers, check_logits, check_hidden_rows,
-    check_drift, check_diagnosis, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
+    check_drift, check_accuracy, check_diagnosis, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
     check_clocks, check_timings, check_starts_of_workers, check_order, check_results, check_described, check_installed,
     check_tuning, check_inventory, check_comparisons, check_proofs, check_attempts, check_own_answers, check_growth,
     check_declared_profile, check_packed_protocol, check_session,

@@ -92,6 +92,16 @@ FIGURE = {
     "cold_ms?": (NUMBER, None), "pool_gib?": NUMBER, "ratios?": Each({"ratio": NUMBER, "low": NUMBER, "high": NUMBER}),
 }  # fmt: skip
 MOVED = {"row": NUMBER, "steps": NUMBER}
+SURENESS = [{"over": NUMBER, "to": NUMBER, "questions": COUNT, "confidence": NUMBER, "right": COUNT}]
+RIGHT_ANSWERS = {  # of drift.json, where a profile is judged
+    "requests": COUNT, "questions": COUNT,
+    "passes": [{
+        "engine": ENGINE, "pass": COUNT, "correct": COUNT, "of": COUNT, "requests_right": COUNT,
+        "wrong": [{"request": TEXT, "question": TEXT, "expected": TEXT, "chosen": (TEXT, None), "margin": (NUMBER, None)}],
+    }],
+    "mcnemar": [{"engine": ENGINE, "against": ENGINE, "lost": COUNT, "won": COUNT, "p": (NUMBER, None)}],
+    "reliability": [{"engine": ENGINE, "ece": NUMBER, "bins": SURENESS}],
+}  # fmt: skip
 
 SHAPES: Dict[str, Any] = {
     "run.json": {
@@ -105,10 +115,12 @@ SHAPES: Dict[str, Any] = {
             "adapter": TEXT, "adapter_revision": TEXT, "base": TEXT, "base_revision": TEXT, "digest": TEXT,
             "generator": TEXT, "kind": TEXT, "pins": TEXT, "seed": WHOLE,
         },
-        "gates": Each(NUMBER), "generated?": {"questions": COUNT, "seed": COUNT}, "graph": GRAPH,
+        "gates": Each(NUMBER), "generated?": {"questions": COUNT, "seed": COUNT, "source?": One(("composed", "held-out"))}, "graph": GRAPH,
         "limits": {"image_tokens": COUNT, "text_tokens": COUNT},
         "model": {"aliases": [TEXT], "name": TEXT},
-        "protocol": {"answers?": TEXT, "frozen": FLAG, "path": TEXT, "pins?": TEXT, "sha256": TEXT},
+        "protocol": {
+            "answers?": TEXT, "frozen": FLAG, "judged?": FLAG, "least_right?": COUNT, "path": TEXT, "pins?": TEXT, "sha256": TEXT,
+        },
         "runtime": {
             "device": One(("cpu", "cuda")), "dtype": One(("bfloat16", "float32", "float64")), "numerics": TEXT,
             "threads": COUNT,
@@ -158,7 +170,9 @@ SHAPES: Dict[str, Any] = {
             },
         },
     },
-    "drift.json": {"format": TEXT, "rows": [ROW], "worst": Each(Each((NUMBER, None))), "missing?": [ANY]},
+    "drift.json": {
+        "format": TEXT, "rows": [ROW], "worst": Each(Each((NUMBER, None))), "missing?": [ANY], "accuracy?": RIGHT_ANSWERS,
+    },
     "operators.json": {
         "format": TEXT, "device": TEXT, "dtype": TEXT, "seed": COUNT,
         "checks": [{
@@ -190,6 +204,7 @@ SHAPES: Dict[str, Any] = {
         "counts": {
             "requests": COUNT, "questions": COUNT, "posts": COUNT, "ok": COUNT, "rejected": COUNT, "by_engine": Each(COUNT),
         },
+        "accuracy?": {"engine": ENGINE, "correct": COUNT, "of": COUNT, "requests_right": COUNT, "requests": COUNT},
         "gates": [{
             "gate": TEXT, "engine": (ENGINE, None), "against": (TEXT, None), "passed": FLAG, "value": (NUMBER, TEXT, None),
             "bound": (NUMBER, TEXT), "detail": TEXT,

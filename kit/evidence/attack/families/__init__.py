@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from kit.evidence.attack.families import (
+    accuracy,
     answers,
     archives,
     attempts,
@@ -59,6 +60,7 @@ FAMILIES: dict[str, Family] = {
     "temperature": temperature.mutations,
     "graph": graph.mutations,
     "figures": figures.mutations,
+    "accuracy": accuracy.mutations,
     "gates": gates.mutations,
     "profile": profile.mutations,
     "engines": engines.mutations,
