@@ -1,32 +1,38 @@
 """Samples as arrays: what `kit.engine.prepare` makes of their bodies, without JSON, PNG or pixels twice.
 
-Covers: token ids, the label to learn, where the answer and every candidate's line end, patches and grids.
-Does not cover: positions of images (`kit.checkpoint.tokens.positions`) or batches.
+Covers: token ids in the contract's chat or in the bare form a base model is trained on, the label to learn, where
+the answer and every candidate's line end, pixels of patches and grids. Does not cover: positions
+(`kit.checkpoint.tokens.positions`), batches, or float pixels (`kit.model.pixels`). Imports no torch.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import normalizers
+from tokenizers import Tokenizer as Library
 
 from kit.checkpoint.tokens import Tokenizer
+from kit.checkpoint.training.pieces import Pieces
 from kit.checkpoint.training.samples import Sample
 from kit.contract.prompt import Question, candidate_lines, state_text, user_message
 from kit.contract.request import compile_questions
-from kit.model.pixels import FRAMES, MERGE, PATCH, grid_of
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
 
     from kit.engine.base import Grid
 
-LEVELS = (np.arange(256, dtype=np.float32) - np.float32(127.5)) / np.float32(127.5)
+Form = Literal["bare", "chat"]
+PATCH, MERGE = 16, 2  # as in `kit.model.pixels`, which imports torch
+MIN_PIXELS = 65_536
+IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
+BARE_END = "\n\nLabel:"
+REQUEST = "\n\nAnswer with exactly one candidate label."  # what `user_message` ends in
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Encoded:
     """
 
     family: str
+    level: int
     question: str
     ids: list[int]
     right: int
@@ -47,45 +54,44 @@ class Encoded:
     pixels: NDArray[np.uint8] | None
     grids: tuple[Grid, ...]
 
-    @property
-    def patches(self) -> NDArray[np.float32] | None:
-        """float32 [N, 1536], what the vision tower reads; made on every call, so that workers send bytes."""
-        return None if self.pixels is None else float_patches(self.pixels)
-
 
 class Encoder:
     """Encodes samples with one tokenizer.
 
-    dropout: the share of merges skipped at random (BPE dropout), for training only: words then come in other
-    pieces than those most often seen. 0 gives the preparer's ids.
+    dropout: the share of words encoded with merges skipped at random (BPE dropout), for training only: words then
+    come in other pieces than those most often seen. 0 gives the preparer's ids.
     """
 
-    def __init__(self, encoder: Any, dropout: float = 0.0) -> None:
-        if encoder.normalizer is None:
-            encoder.normalizer = normalizers.NFC()
-        self._encoder = encoder
-        self._tokenizer = Tokenizer(encoder, "training")
-        encoder.model.dropout = dropout or None
+    def __init__(self, library: Library, dropout: float = 0.0, seed: int = 0) -> None:
+        self._tokenizer = Tokenizer(library, "training")
+        self._pieces = Pieces(library, dropout, seed)
 
-    def encode(self, sample: Sample) -> list[Encoded]:
-        """One entry a question, in order."""
-        grids = tuple(grid_of(image.height, image.width) for image in sample.images)
+    def encode(self, sample: Sample, form: Form = "chat") -> list[Encoded]:
+        """One entry a question, in order.
+
+        chat: the contract's prompt. bare: images, then the user message, then "Label:", without a chat around it.
+        """
+        grids = tuple(grid(image) for image in sample.images)
         pixels = np.concatenate([pixel_rows(image) for image in sample.images]) if sample.images else None
         state = state_text(sample.state)
         encoded = []
         for question in compile_questions(sample.questions):
-            ids, lines = self._prompt(state, question, grids)
+            ids, lines = self._prompt(state, question, grids, form)
             right = sample.right[question.id]
-            encoded.append(Encoded(sample.family, question.id, ids, right, len(ids) - 1, lines, pixels, grids))
+            encoded.append(
+                Encoded(sample.family, sample.level, question.id, ids, right, len(ids) - 1, lines, pixels, grids)
+            )
         return encoded
 
-    def _prompt(self, state: str, question: Question, grids: Sequence[Grid]) -> tuple[list[int], list[int]]:
+    def _prompt(
+        self, state: str, question: Question, grids: Sequence[Grid], form: Form
+    ) -> tuple[list[int], list[int]]:
         message = user_message(state, question)
-        prompt = self._tokenizer.chat(message, len(grids))
-        encoding = self._encoder.encode(prompt, add_special_tokens=False)
-        starts = [start for start, _ in encoding.offsets]
-        lines = [bisect_left(starts, end) - 1 for end in _line_ends(prompt, message, question)]
-        ids: list[int] = encoding.ids
+        if form == "chat":
+            prompt = self._tokenizer.chat(message, len(grids))
+        else:
+            prompt = IMAGE * len(grids) + message + BARE_END
+        ids, lines = self._pieces.encode(prompt, line_ends(prompt, message, question))
         if not grids:
             return ids, lines
         tokens = [frames * rows * columns // MERGE**2 for frames, rows, columns in grids]
@@ -93,17 +99,21 @@ class Encoder:
         return self._tokenizer.expand(ids, tokens), [line + grown for line in lines]
 
 
-def _line_ends(prompt: str, message: str, question: Question) -> list[int]:
+def open_encoder(path: Path, dropout: float = 0.0, seed: int = 0) -> Encoder:
+    """An encoder with the tokenizer of a `tokenizer.json`."""
+    return Encoder(Library.from_file(str(path)), dropout, seed)
+
+
+def line_ends(prompt: str, message: str, question: Question) -> list[int]:
     """The offset behind every candidate's line in the prompt.
 
     Counted from the end of the message, as the chat strips its front; the lines and what follows are never
     empty, so its end is where it was.
     """
     block = candidate_lines(question.candidates)
-    end = prompt.rindex(message.strip()) + len(message.strip()) - len("\n\nAnswer with exactly one candidate label.")
-    start = end - len(block)
+    stripped = message.strip()
+    position = prompt.rindex(stripped) + len(stripped) - len(REQUEST) - len(block)
     ends = []
-    position = start
     for line in block.split("\n"):
         position += len(line)
         ends.append(position)
@@ -111,19 +121,21 @@ def _line_ends(prompt: str, message: str, question: Question) -> list[int]:
     return ends
 
 
+def grid(image: PillowImage.Image) -> Grid:
+    """(1, rows, columns) of patches. Raises ValueError for a size that would be resized on its way to the model."""
+    wide, high = image.size
+    if wide % (PATCH * MERGE) or high % (PATCH * MERGE) or wide * high < MIN_PIXELS:
+        raise ValueError(f"an image of {wide}x{high} pixels would be resized")
+    return 1, high // PATCH, wide // PATCH
+
+
 def pixel_rows(image: PillowImage.Image) -> NDArray[np.uint8]:
-    """An RGB image of multiples of 32 as uint8 [rows * columns, 768]: one row a patch, [channel 3][16][16].
+    """An RGB image as uint8 [rows * columns, 768]: one row a patch, [channel 3][16][16], in 2x2 blocks of patches.
 
-    Rows come in 2x2 blocks of patches, as in `kit.model.pixels`. Raises ValueError for a size that would be resized.
+    Raises ValueError for a size that would be resized.
     """
-    if grid_of(image.height, image.width) != (1, image.height // PATCH, image.width // PATCH):
-        raise ValueError(f"an image of {image.width}x{image.height} pixels would be resized")
-    block = PATCH * MERGE
-    picture = np.asarray(image.convert("RGB")).reshape(image.height // block, MERGE, PATCH, image.width // block, MERGE, PATCH, 3)
-    return np.ascontiguousarray(picture.transpose(0, 3, 1, 4, 6, 2, 5)).reshape(-1, 3 * PATCH * PATCH)
-
-
-def float_patches(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """`pixel_rows` as float32 [N, 1536] of [channel 3][frame 2][16][16], bit for bit `kit.model.pixels.patches`."""
-    values = LEVELS[rows].reshape(len(rows), 3, 1, PATCH * PATCH)
-    return np.repeat(values, FRAMES, axis=2).reshape(len(rows), -1)
+    _, rows, columns = grid(image)
+    # A row of a patch is 16 bytes, moved as one value: byte by byte this takes several times as long.
+    planes = np.stack([np.frombuffer(band.tobytes(), dtype="V16") for band in image.split()])
+    blocks = planes.reshape(3, rows // MERGE, MERGE, PATCH, columns // MERGE, MERGE).transpose(1, 4, 2, 5, 0, 3)
+    return np.ascontiguousarray(blocks).reshape(-1, 3 * PATCH).view(np.uint8)

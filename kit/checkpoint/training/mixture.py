@@ -1,58 +1,82 @@
-"""Which family comes next: a curriculum of stages, each with its own weights and its most candidates.
+"""Which family comes next, and how hard: a table of weights and levels that may change while training runs.
 
-Covers: STAGES, and `stream`, an endless and repeatable walk through one split. Does not cover: batches.
+Covers: `Mixture`, single samples by number, and `stream`, an endless and repeatable walk through one split.
+Does not cover: who changes the table, or batches.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kit.checkpoint.training.samples import Sample, Split, seeded
-from kit.checkpoint.training.tasks import FAMILIES, SCREENS, TEXT
+from kit.checkpoint.training.tasks import FAMILIES, LEVELS, SCREENS, TEXT
+
+BELOW = 0.3  # the share of samples from levels under a family's top
 
 
 @dataclass(frozen=True)
-class Stage:
-    """most: candidates at most (as far as a family has that many). weights: by family, any sum."""
+class Mixture:
+    """weights: by family, any sum. top: the level a family has reached, from 0. below: drawn under it, evenly.
 
-    most: int
-    weights: dict[str, float]
-
-
-STAGES: dict[str, Stage] = {
-    # Copying first: a model that matches a phrase between two candidates learns the rest much faster.
-    "copy": Stage(2, {"match": 6, "facts": 2, "numbers": 2, "special": 1, "lingual": 1, "route": 1}),
-    "few": Stage(4, {
-        "match": 4, "facts": 3, "numbers": 2, "score": 2, "route": 3, "triage": 1, "policy": 1, "special": 1, "lingual": 2, "multi": 1,
-    }),
-    "ten": Stage(10, {
-        "match": 4, "facts": 3, "numbers": 2, "score": 2, "route": 4, "triage": 2, "policy": 2, "special": 1, "lingual": 2, "multi": 1,
-    }),
-    "screens": Stage(10, dict.fromkeys(SCREENS, 1.0)),
-    "all": Stage(32, {
-        "match": 5, "facts": 3, "numbers": 2, "score": 2, "route": 4, "triage": 2, "policy": 2, "special": 1, "lingual": 2, "multi": 1,
-        "console": 2, "form": 1.5, "dialog": 1.5, "count": 2, "which_image": 1.5, "chart": 1.5,
-    }),
-    "text": Stage(32, dict.fromkeys(TEXT, 1.0)),
-    "even": Stage(32, dict.fromkeys(FAMILIES, 1.0)),
-}  # fmt: skip
-
-
-def stream(split: Split, seed: int, stage: str, start: int = 0, step: int = 1) -> Iterator[Sample]:
-    """Samples number start, start + step, ... of a split; the same arguments give the same ones.
-
-    Several workers share a stream by start = rank, step = workers. Raises KeyError for an unknown stage.
+    Raises ValueError for an unknown family or a level it does not have.
     """
-    chosen = STAGES[stage]
-    names, weights = list(chosen.weights), list(chosen.weights.values())
+
+    weights: Mapping[str, float]
+    top: Mapping[str, int]
+    below: float = BELOW
+
+    def __post_init__(self) -> None:
+        for family in self.weights:
+            if family not in LEVELS:
+                raise ValueError(f"no family {family!r}; there are {', '.join(LEVELS)}")
+            if not 0 <= self.top.get(family, -1) < LEVELS[family]:
+                raise ValueError(f"{family} has levels 0 to {LEVELS[family] - 1}, not {self.top.get(family)}")
+
+    def draw(self, rng: random.Random) -> tuple[str, int]:
+        """A family by weight, and its level."""
+        (family,) = rng.choices(list(self.weights), list(self.weights.values()))
+        top = self.top[family]
+        return family, rng.randrange(top) if top and rng.random() < self.below else top
+
+    def to_json(self) -> str:
+        """The table as one line of JSON."""
+        return json.dumps({"weights": dict(self.weights), "top": dict(self.top), "below": self.below})
+
+    @classmethod
+    def from_json(cls, text: str) -> Mixture:
+        """What `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+WEIGHTS = {
+    "match": 5.0, "facts": 5.0, "lookup": 3.0, "numbers": 3.0, "score": 2.0, "route": 4.0, "triage": 2.0, "policy": 3.0,
+    "multi": 1.0, "special": 1.0, "lingual": 2.0,
+    "console": 2.0, "form": 1.5, "dialog": 1.5, "count": 2.0, "which_image": 1.0, "chart": 1.5,
+}  # fmt: skip
+START = Mixture(WEIGHTS, dict.fromkeys(WEIGHTS, 0))
+FULL = Mixture(WEIGHTS, {family: LEVELS[family] - 1 for family in WEIGHTS})
+WORDS = Mixture(dict.fromkeys(TEXT, 1.0), {family: LEVELS[family] - 1 for family in TEXT})
+
+__all__ = ["FAMILIES", "FULL", "LEVELS", "SCREENS", "START", "TEXT", "WEIGHTS", "WORDS", "Mixture", "drawn", "stream"]
+
+
+def drawn(family: str, split: Split, index: int, level: int | None = None) -> Sample:
+    """Sample number `index` of a family's split at a level, the hardest by default."""
+    at = LEVELS[family] - 1 if level is None else level
+    return FAMILIES[family](seeded(family, split, index, at), split, at)
+
+
+def stream(
+    split: Split, seed: int, table: Callable[[], Mixture], start: int = 0, step: int = 1
+) -> Iterator[Sample]:
+    """Samples number start, start + step, ... of a split, the table asked before each; the same tables give the same.
+
+    Several workers share a stream by start = rank, step = workers.
+    """
     for index in itertools.count(start, step):
-        (family,) = random.Random(f"{stage}/{split}/{seed}/{index}").choices(names, weights)
-        yield drawn(family, split, seed * 10**9 + index, chosen.most)
-
-
-def drawn(family: str, split: Split, index: int, most: int = 32) -> Sample:
-    """Sample number `index` of a family's split."""
-    return FAMILIES[family](seeded(family, split, index), split, most)
+        family, level = table().draw(random.Random(f"{split}/{seed}/{index}"))
+        yield drawn(family, split, seed * 10**9 + index, level)

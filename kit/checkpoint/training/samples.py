@@ -25,11 +25,13 @@ Question = dict[str, Any]  # contract JSON
 class Sample:
     """A request with the index and the id of the right candidate of every question.
 
-    state: a string or JSON. questions: the contract's objects by id. images: RGB, in order.
+    level: how hard the family was asked to be, from 0. state: a string or JSON. questions: the contract's objects
+    by id. images: RGB, in order.
     """
 
     family: str
     split: Split
+    level: int
     state: object
     questions: Mapping[str, Question]
     expected: Mapping[str, str]
@@ -44,9 +46,9 @@ class Sample:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def seeded(family: str, split: Split, index: int) -> random.Random:
-    """The generator of one sample; the same three values give the same sample on every machine."""
-    return random.Random(f"{family}/{split}/{index}")
+def seeded(family: str, split: Split, index: int, level: int) -> random.Random:
+    """The generator of one sample; the same four values give the same sample on every machine."""
+    return random.Random(f"{family}/{split}/{level}/{index}")
 
 
 def _png(image: Image.Image) -> str:

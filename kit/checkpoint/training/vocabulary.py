@@ -2,7 +2,7 @@
 
 Covers: lists written for this package, words invented from syllables, `Wordings` (sentences that belong to
 one split each), and the split of every list by a hash of the word. Does not cover: other languages
-(`kit.checkpoint.training.languages`).
+(`kit.checkpoint.training.tasks.languages`).
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ summer test trial urgent van waiting web weekly west white winter wood yellow
 ONSETS = listed("b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kr l m n p pl pr qu r s sh sk sl sn sp st t th tr v w y z zh")
 NUCLEI = listed("a e i o u ai au ea ei ia io oa oo ou y ee")
 CODAS = ["", "", "", "", "n", "r", "l", "s", "m", "x", "k", "t", "nd", "rt", "sk", "ng", "lm", "p", "d", "sh", "th", "ck"]
+INVENTIONS = 30_000  # drawn for each number of syllables; every split keeps its share
 LISTS = {
     "adjective": ADJECTIVES, "noun": NOUNS, "verb": VERBS, "person": PEOPLE, "place": PLACES, "service": SERVICES,
     "text key": TEXT_KEYS, "number key": NUMBER_KEYS, "flag key": FLAG_KEYS, "list key": LIST_KEYS,
@@ -179,18 +180,26 @@ def word(rng: random.Random, kind: str, split: Split) -> str:
 
 
 def several(rng: random.Random, kind: str, split: Split, count: int) -> list[str]:
-    """`count` different words of a kind; with more than the split has, invented ones follow."""
+    """`count` different words of a kind, one in six of them invented, more where the list is short."""
     pool = words(kind, split)
-    return distinct(lambda: rng.choice(pool) if count * 2 < len(pool) else _mixed(rng, pool, split), count)
+    share = 1 / 6 if count * 2 < len(pool) else 0.6
+    return distinct(lambda: invented(rng, split) if rng.random() < share else rng.choice(pool), count)
 
 
 def invented(rng: random.Random, split: Split, syllables: int | None = None) -> str:
-    """A word of one to three made-up syllables that hashes into the split."""
-    while True:
-        count = syllables or rng.choice((1, 2, 2, 2, 3))
-        made = "".join(rng.choice(ONSETS) + rng.choice(NUCLEI) + rng.choice(CODAS) for _ in range(count))
-        if len(made) > 2 and split_of(made) == split:
-            return made
+    """A word of one to three made-up syllables (or as many as asked for) that no other split has."""
+    return rng.choice(_inventions(split, syllables or rng.choice((1, 2, 2, 2, 3))))
+
+
+@functools.cache
+def _inventions(split: Split, syllables: int) -> tuple[str, ...]:
+    """Invented words of a split, many; the same on every machine."""
+    rng = random.Random(f"invented/{split}/{syllables}")
+    drawn = (
+        "".join(rng.choice(ONSETS) + rng.choice(NUCLEI) + rng.choice(CODAS) for _ in range(syllables))
+        for _ in range(INVENTIONS)
+    )
+    return tuple(dict.fromkeys(made for made in drawn if len(made) > 2 and split_of(made) == split))
 
 
 def code(rng: random.Random) -> str:
@@ -219,6 +228,3 @@ def distinct(draw: Callable[[], str], count: int) -> list[str]:
         found[draw()] = None
     return list(found)
 
-
-def _mixed(rng: random.Random, pool: tuple[str, ...], split: Split) -> str:
-    return rng.choice(pool) if rng.random() < 0.5 else invented(rng, split)

@@ -1,8 +1,9 @@
-"""The families of tasks, by name: each makes a sample from a generator, a split and the most candidates allowed."""
+"""The families of tasks by name: each makes a sample from a generator, a split and a level of difficulty."""
 
 from __future__ import annotations
 
 import random
+from types import ModuleType
 from typing import Protocol
 
 from kit.checkpoint.training.samples import Sample, Split
@@ -14,6 +15,7 @@ from kit.checkpoint.training.tasks import (
     facts,
     form,
     lingual,
+    lookup,
     match,
     multi,
     numbers,
@@ -27,17 +29,20 @@ from kit.checkpoint.training.tasks import (
 
 
 class Make(Protocol):
-    """How a family makes a sample."""
+    """How a family makes a sample; level: from 0 to one less than its LEVELS, the last by default."""
 
-    def __call__(self, rng: random.Random, split: Split, most: int = 10) -> Sample: ...
+    def __call__(self, rng: random.Random, split: Split, level: int = ...) -> Sample: ...
 
 
-TEXT: dict[str, Make] = {
-    "numbers": numbers.make, "facts": facts.make, "score": score.make, "match": match.make, "route": route.make,
-    "triage": triage.make, "policy": policy.make, "multi": multi.make, "special": special.make, "lingual": lingual.make,
-}  # fmt: skip
-SCREENS: dict[str, Make] = {
-    "console": console.make, "form": form.make, "dialog": dialog.make, "count": count.make,
-    "which_image": which_image.make, "chart": chart.make,
-}  # fmt: skip
+_TEXT = (numbers, facts, lookup, score, match, route, triage, policy, multi, special, lingual)
+_SCREENS = (console, form, dialog, count, which_image, chart)
+
+
+def _name(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
+
+
+TEXT: dict[str, Make] = {_name(module): module.make for module in _TEXT}
+SCREENS: dict[str, Make] = {_name(module): module.make for module in _SCREENS}
 FAMILIES: dict[str, Make] = TEXT | SCREENS
+LEVELS: dict[str, int] = {_name(module): module.LEVELS for module in (*_TEXT, *_SCREENS)}

@@ -7,49 +7,48 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import ORDINALS, STATUS, Screen
-from kit.checkpoint.training.tasks.parts import Part, choice, single, yes_or_no
+from kit.checkpoint.training.tasks.drawing import STATUS, Screen
+from kit.checkpoint.training.tasks.parts import Part, single, yes_or_no
+from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
+LEVELS = 3
 LAYOUTS = {"train": ("plain", "axis", "one-colour"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
 STEP = 0.13  # of the chart's height, between any bar and the one asked for
 TALLEST = Wordings(
-    train=("Which bar is the tallest?", "Which bar is highest?", "Who has the largest bar?", "Where is the maximum?", "Which one is the top bar?"),
-    calibration=("Which one has the tallest bar?",), held_out=("Which bar of the chart is the highest?", "Find the tallest bar."),
+    train=("Which bar is the tallest?", "Which bar is highest?", "Who has the largest bar?", "Where is the maximum?", "Which one is the top bar?", "Which bar is the largest?", "Which has the highest value?", "Find the highest bar.", "Which one is the tallest?",
+           "Which bar is the longest?", "What is the maximum?"),
+    calibration=("Which one has the tallest bar?",), held_out=("Which bar of the chart is the highest?", "Find the tallest bar.", "Which has the largest bar?"),
 )  # fmt: skip
 SHORTEST = Wordings(
-    train=("Which bar is the shortest?", "Which bar is lowest?", "Who has the smallest bar?", "Where is the minimum?"),
-    calibration=("Which one has the shortest bar?",), held_out=("Which bar of the chart is the lowest?", "Find the shortest bar."),
+    train=("Which bar is the shortest?", "Which bar is lowest?", "Who has the smallest bar?", "Where is the minimum?", "Which bar is the smallest?", "Which has the lowest value?", "Find the lowest bar.", "Which one is the shortest?", "What is the minimum?"),
+    calibration=("Which one has the shortest bar?",), held_out=("Which bar of the chart is the lowest?", "Find the shortest bar.", "Which has the smallest bar?"),
 )  # fmt: skip
 IS_IT = Wordings(
-    train=("Is {name} the tallest?", "Is the bar of {name} the highest?", "Has {name} the largest bar?"),
+    train=("Is {name} the tallest?", "Is the bar of {name} the highest?", "Has {name} the largest bar?", "Is {name} the highest?", "Is {name} the maximum?", "Is {name} higher than all others?", "Does {name} have the highest bar?", "Is {name} the largest?"),
     calibration=("Is {name} the highest bar?",), held_out=("Is the bar of {name} the tallest?", "Does {name} have the largest bar?"),
 )  # fmt: skip
-STATES = Wordings(
-    train=("Bars from left to right: {names}.", "Chart of {names}", "A bar chart; in order: {names}."), calibration=("The bars are {names}.",), held_out=("Chart with bars in order: {names}", "From left to right: {names}."),
-)  # fmt: skip
+SCREENS = ("chart", "bar chart", "report", "diagram")
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample of three to five bars, two where `most` is 2."""
-    return single(rng, "chart", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: the taller of two; 1: of three, shortest, yes or no; 2: to five bars, names."""
+    return single(rng, "chart", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One chart and a question about it."""
-    count = 2 if most < 3 else rng.randint(3, min(most, 5))
+    count = rng.randint((2, 2, 3)[level], (2, 3, 5)[level])
     names = several(rng, rng.choice(("person", "place")), split, count)
-    target, tallest = rng.randrange(count), rng.random() < 0.65
-    state: object = {"bars": names} if rng.random() < 0.5 else STATES.pick(rng, split, names=", ".join(names))
-    texts = names if rng.random() < 0.6 else [f"the {ORDINALS[n]} bar" for n in range(count)]
-    if tallest and rng.random() < 0.4:
+    bars = places(rng, split, rng.choice(SCREENS), "bar", "from the left", names, level >= 2)
+    target, tallest = rng.randrange(count), level == 0 or rng.random() < 0.65
+    if level > 0 and tallest and rng.random() < 0.4:
         answer = rng.random() < 0.5
         asked = target if answer else rng.choice([n for n in range(count) if n != target])
-        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=names[asked]), answer)
+        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer)
     else:
-        instructions = (TALLEST if tallest else SHORTEST).pick(rng, split)
-        question, right = choice(rng, instructions, texts[target], [text for n, text in enumerate(texts) if n != target])
-    return Part(state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest))])
+        question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target)
+    return Part(bars.state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest))])
 
 
 def _heights(rng: random.Random, count: int, target: int, tallest: bool) -> list[float]:

@@ -7,83 +7,81 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import MARKS, ORDINALS, STATUS, Screen
+from kit.checkpoint.training.tasks.drawing import MARKS, STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, choice, single, yes_or_no
+from kit.checkpoint.training.tasks.places import Places, places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
+LEVELS = 4
 WHICH = Wordings(
     train=("Which service is {colour}?", "Which row is {colour}?", "Which one has a {colour} mark?", "Find the {colour} service.", "What is shown in {colour}?",
-           "Which entry of the console is {colour}?", "Pick the service with the {colour} status."),
-    calibration=("Which row has a {colour} mark?",), held_out=("Which service has the {colour} mark?", "Pick the row that is shown in {colour}."),
+           "Which entry of the console is {colour}?", "Pick the service with the {colour} status.", "Which one is {colour}?", "Where is the {colour} mark?",
+           "Which row has the {colour} status?", "Find the {colour} row.", "Which service is shown in {colour}?"),
+    calibration=("Which row has a {colour} mark?",), held_out=("Which service has the {colour} mark?", "Pick the row that is shown in {colour}.", "Find the row with the {colour} mark."),
 )  # fmt: skip
 MEANING = {
-    "red": Wordings(train=("Which service has failed?", "Which one is down?", "What must be repaired?", "Which service is broken?"), calibration=("Which service is down?",), held_out=("Which one has failed?", "Which row is broken?")),
-    "green": Wordings(train=("Which service is healthy?", "Which one works?", "What is up and well?", "Which one is fine?"), calibration=("Which service works?",), held_out=("Which row is healthy?", "Which service is fine?")),
-    "amber": Wordings(train=("Which service has a warning?", "Which one is slow?", "What needs watching?"), calibration=("Which one has a warning?",), held_out=("Which row has a warning?", "Which service is slow?")),
+    "red": Wordings(train=("Which service has failed?", "Which one is down?", "What must be repaired?", "Which service is broken?", "Which row has failed?", "What is down?", "Which one is broken?"), calibration=("Which service is down?",), held_out=("Which one has failed?", "Which row is broken?")),
+    "green": Wordings(train=("Which service is healthy?", "Which one works?", "What is up and well?", "Which one is fine?", "Which one is healthy?", "Which row is fine?"), calibration=("Which service works?",), held_out=("Which row is healthy?", "Which service is fine?")),
+    "amber": Wordings(train=("Which service has a warning?", "Which one is slow?", "What needs watching?", "Which one has a warning?", "Which row is slow?"), calibration=("Which one needs watching?",), held_out=("Which row has a warning?", "Which service is slow?")),
 }  # fmt: skip
 HEALTHY = Wordings(
-    train=("Is {name} healthy?", "Is {name} green?", "Does {name} work?", "Is {name} up and well?", "Does the console show {name} as healthy?"),
-    calibration=("Does the console show {name} in green?",), held_out=("Is the service {name} healthy?", "Does {name} have a green mark?"),
+    train=("Is {name} healthy?", "Is {name} green?", "Does {name} work?", "Is {name} up and well?", "Does the console show {name} as healthy?", "Has {name} a green mark?", "Is {name} shown in green?", "Is {name} fine?",
+           "Is the status of {name} green?"),
+    calibration=("Does the console show {name} in green?",), held_out=("Does {name} have a green mark?", "Is {name} green in the console?"),
 )  # fmt: skip
 FAILED = Wordings(
-    train=("Is {name} red?", "Has {name} failed?", "Is {name} down?", "Does the console show {name} as failed?"),
-    calibration=("Does the console show {name} in red?",), held_out=("Is the service {name} down?", "Does {name} have a red mark?"),
+    train=("Is {name} red?", "Has {name} failed?", "Is {name} down?", "Does the console show {name} as failed?", "Has {name} a red mark?", "Is {name} shown in red?", "Is {name} broken?", "Is the status of {name} red?"),
+    calibration=("Does the console show {name} in red?",), held_out=("Does {name} have a red mark?", "Is {name} red in the console?"),
 )  # fmt: skip
 COLOUR = Wordings(
-    train=("Which colour has {name}?", "What is the colour of {name}?", "In which colour is {name} shown?", "Status colour of {name}?"),
-    calibration=("What colour is {name}?",), held_out=("What is the status colour of {name}?", "Which colour does the row of {name} have?"),
+    train=("Which colour has {name}?", "What is the colour of {name}?", "In which colour is {name} shown?", "Status colour of {name}?", "What colour does {name} have?", "Which colour is the mark of {name}?",
+           "What is the status of {name}?", "Colour of {name}?"),
+    calibration=("What colour is {name}?",), held_out=("What is the status colour of {name}?", "Which colour does {name} have?"),
 )  # fmt: skip
-STATES = Wordings(
-    train=("Console, from top to bottom: {names}.", "Services in order: {names}", "Screenshot of the console. Rows: {names}.", "Rows from the top: {names}."),
-    calibration=("The rows are {names}.",), held_out=("Console rows from top to bottom: {names}", "Screenshot. The services in order are {names}."),
-)  # fmt: skip
+SCREENS = ("console", "status page", "dashboard", "deployment console", "list of services")
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample of two to five rows."""
-    return single(rng, "console", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: which of two rows; 1: three rows, colours, yes or no; 2: five, what a colour means; 3: names of services."""
+    return single(rng, "console", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One console and a question about it."""
-    names = several(rng, "service", split, rng.randint(2, min(most, 5)))
-    kind = rng.choice((_which, _which, _state, _colour))
-    return kind(rng, split, names)
+    names = several(rng, "service", split, rng.randint(2, (2, 3, 5, 5)[level]))
+    rows = places(rng, split, rng.choice(SCREENS), "row", "from the top", names, level >= 3)
+    kind = rng.choice((_which, _which, _state, _colour)[: 2 if level == 0 else 4])
+    return kind(rng, split, names, rows, level)
 
 
-def _which(rng: random.Random, split: Split, names: list[str]) -> Part:
+def _which(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
     colour = rng.choice(STATUS)
     rest = [item for item in STATUS if item != colour]
     target = rng.randrange(len(names))
     colours = [colour if n == target else rng.choice(rest) for n in range(len(names))]
-    asked = MEANING[colour].pick(rng, split) if colour in MEANING and rng.random() < 0.35 else WHICH.pick(rng, split, colour=colour)
-    texts = names if rng.random() < 0.6 else [f"the {ORDINALS[n]} row" for n in range(len(names))]
-    others = [text for n, text in enumerate(texts) if n != target]
-    return Part(_rows(rng, split, names), *choice(rng, asked, texts[target], others), images=[_drawn(rng, split, names, colours)])
+    asked = WHICH.pick(rng, split, colour=colour_word(rng, colour))
+    if level >= 2 and colour in MEANING and rng.random() < 0.35:
+        asked = MEANING[colour].pick(rng, split)
+    return Part(rows.state, *rows.which(rng, asked, target), images=[_drawn(rng, split, names, colours)])
 
 
-def _state(rng: random.Random, split: Split, names: list[str]) -> Part:
+def _state(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
     healthy, answer = rng.random() < 0.6, rng.random() < 0.5
     target = rng.randrange(len(names))
     wanted = "green" if healthy else "red"
     colours = [rng.choice(STATUS) for _ in names]
     colours[target] = wanted if answer else rng.choice([item for item in STATUS if item != wanted])
-    asked = (HEALTHY if healthy else FAILED).pick(rng, split, name=names[target])
-    return Part(_rows(rng, split, names), *yes_or_no(rng, split, asked, answer), images=[_drawn(rng, split, names, colours)])
+    asked = (HEALTHY if healthy else FAILED).pick(rng, split, name=rows.names[target])
+    return Part(rows.state, *yes_or_no(rng, split, asked, answer), images=[_drawn(rng, split, names, colours)])
 
 
-def _colour(rng: random.Random, split: Split, names: list[str]) -> Part:
+def _colour(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
     target = rng.randrange(len(names))
     colours = [rng.choice(STATUS) for _ in names]
-    rest = [item for item in STATUS if item != colours[target]]
-    question = choice(rng, COLOUR.pick(rng, split, name=names[target]), colours[target], rng.sample(rest, rng.randint(1, len(rest))))
-    return Part(_rows(rng, split, names), *question, images=[_drawn(rng, split, names, colours)])
-
-
-def _rows(rng: random.Random, split: Split, names: list[str]) -> object:
-    if rng.random() < 0.5:
-        return {"screen": "console", "rows": names}
-    return STATES.pick(rng, split, names=", ".join(names))
+    rest = [colour_word(rng, item) for item in STATUS if item != colours[target]]
+    asked = COLOUR.pick(rng, split, name=rows.names[target])
+    question = choice(rng, asked, colour_word(rng, colours[target]), rng.sample(rest, rng.randint(1, len(rest))))
+    return Part(rows.state, *question, images=[_drawn(rng, split, names, colours)])
 
 
 def _drawn(rng: random.Random, split: Split, names: list[str], colours: list[str]) -> Image.Image:

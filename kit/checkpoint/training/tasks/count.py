@@ -7,43 +7,45 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import STATUS, Screen
+from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, listed, score, single
 from kit.checkpoint.training.vocabulary import Wordings
 
+LEVELS = 3
 SHAPES = ("circle", "square", "triangle")
 LAYOUTS = {"train": ("grid", "grid", "loose"), "calibration": ("columns",), "held-out": ("shifted", "wide")}
 COLOUR = Wordings(
-    train=("How many {colour} marks are there?", "Count the {colour} badges.", "How many badges are {colour}?", "How many {colour} items does the screen show?", "Number of {colour} marks?"),
-    calibration=("How many marks are {colour}?",), held_out=("How many {colour} badges does the screen show?", "Count the marks that are {colour}."),
+    train=("How many {colour} marks are there?", "Count the {colour} badges.", "How many badges are {colour}?", "How many {colour} items does the screen show?", "Number of {colour} marks?", "How many marks are shown in {colour}?", "Count the {colour} marks.",
+           "How many of them are {colour}?", "How many {colour} ones are there?"),
+    calibration=("How many marks are {colour}?",), held_out=("How many {colour} badges does the screen show?", "Count the marks that are {colour}.", "Number of {colour} badges?"),
 )  # fmt: skip
 ALL = Wordings(
-    train=("How many marks are there?", "Count the badges.", "How many items does the screen show?", "How many badges in all?"),
-    calibration=("How many marks in all?",), held_out=("How many badges does the screen show?", "Count all marks."),
+    train=("How many marks are there?", "Count the badges.", "How many items does the screen show?", "How many badges in all?", "Number of marks?", "How many are there?", "Count everything.", "How many marks does the image show?", "How many badges are there?"),
+    calibration=("How many marks in all?",), held_out=("How many badges does the screen show?", "Count the marks in all.", "How many marks does the screen show?"),
 )  # fmt: skip
 STATES = Wordings(
-    train=("A board with marks.", "Overview screen.", "Screenshot of a board.", "", "Badges on a wall."), calibration=("A screen with badges.",), held_out=("Screenshot with some marks.", "A wall of badges."),
+    train=("A board with marks.", "Overview screen.", "Screenshot of a board.", "", "Badges on a wall.", "See the image.", "A screenshot.", "The image shows a board.", "Board"),
+    calibration=("A screen with badges.",), held_out=("Screenshot with some marks.", "A wall of badges.", "The image shows marks on a wall."),
 )  # fmt: skip
-FEW, MANY = 4, 6
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample; with few candidates allowed, few marks."""
-    return single(rng, "count", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: none to two; 1: to four; 2: to six, of one colour among others."""
+    return single(rng, "count", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One board and how many marks it has."""
-    top = min(most - 1, MANY if rng.random() < 0.6 else FEW)
+    top = (2, 4, rng.choice((3, 4, 6)))[level]
     right = rng.randint(0, top)
     colour = rng.choice(STATUS)
     rest = [item for item in STATUS if item != colour]
-    if rng.random() < 0.35:
+    if rng.random() < (0.6, 0.4, 0.35)[level]:
         marks = [rng.choice(STATUS) for _ in range(right)]
         asked = ALL.pick(rng, split)
     else:
-        marks = [colour] * right + [rng.choice(rest) for _ in range(rng.randint(0, 5))]
-        asked = COLOUR.pick(rng, split, colour=colour)
+        marks = [colour] * right + [rng.choice(rest) for _ in range(rng.randint(0, (1, 3, 5)[level]))]
+        asked = COLOUR.pick(rng, split, colour=colour_word(rng, colour))
     unit = rng.choice(("{n}", "{n}", "{n} marks"))
     texts = [unit.format(n=n) for n in range(top + 1)]
     question = score(asked, texts) if rng.random() < 0.6 else listed(rng, asked, texts)

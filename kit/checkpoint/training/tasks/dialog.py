@@ -7,50 +7,52 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import ORDINALS, Screen
+from kit.checkpoint.training.tasks.drawing import Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single, yes_or_no
+from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
+LEVELS = 3
 LAYOUTS = {"train": ("bottom", "bottom-wide", "middle"), "calibration": ("high",), "held-out": ("low", "top")}
 WHICH = Wordings(
-    train=("Which button is highlighted?", "Which button is the primary one?", "Which button is filled with colour?", "Find the main button.", "Which button stands out?"),
-    calibration=("Which one is the main button?",), held_out=("Which of the buttons is highlighted?", "Which button is the main one?"),
+    train=("Which button is highlighted?", "Which button is the primary one?", "Which button is filled with colour?", "Find the main button.", "Which button stands out?", "Which button is the main one?", "Which button is coloured?",
+           "Which one is the primary button?", "Which of the buttons stands out?", "Find the highlighted button.", "Which button should the user press?", "Which one is highlighted?"),
+    calibration=("Which one is the main button?",), held_out=("Which of the buttons is highlighted?", "Which button is the coloured one?", "Find the button that stands out."),
 )  # fmt: skip
 IS_IT = Wordings(
-    train=("Is {name} highlighted?", "Is {name} the primary button?", "Is the button {name} filled with colour?", "Does {name} stand out?"),
-    calibration=("Is {name} the main button?",), held_out=("Is the button {name} highlighted?", "Is the main button {name}?"),
+    train=("Is {name} highlighted?", "Is {name} the primary button?", "Is {name} filled with colour?", "Does {name} stand out?", "Is {name} the main one?", "Is {name} coloured?", "Is {name} the highlighted button?", "Is {name} the button that stands out?"),
+    calibration=("Is {name} the main button?",), held_out=("Is {name} the coloured button?", "Is the main button {name}?"),
 )  # fmt: skip
 COLOUR = Wordings(
-    train=("Which colour has the highlighted button?", "What colour is the primary button?", "In which colour is the button filled?"),
+    train=("Which colour has the highlighted button?", "What colour is the primary button?", "In which colour is the button filled?", "What is the colour of the main button?", "Which colour does the button have?", "Colour of the highlighted button?",
+           "What colour does the primary button have?"),
     calibration=("What colour is the main button?",), held_out=("What is the colour of the highlighted button?", "Which colour does the primary button have?"),
 )  # fmt: skip
-STATES = Wordings(
-    train=("Dialog. Buttons from left to right: {names}.", "Buttons: {names}", "A box with the buttons {names}, in order."), calibration=("The buttons are {names}.",), held_out=("A dialog with buttons in order: {names}", "From left to right the buttons are {names}."),
-)  # fmt: skip
+COLOURS = ("blue", "green", "red", "amber")
+SCREENS = ("dialog", "message box", "window", "confirmation dialog")
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample of two to four buttons."""
-    return single(rng, "dialog", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: which of two buttons; 1: three, colours, yes or no; 2: four, names."""
+    return single(rng, "dialog", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One dialog and a question about it."""
-    names = [sentence_case(name) for name in several(rng, "verb", split, rng.randint(2, min(most, 4)))]
-    main, colour = rng.randrange(len(names)), rng.choice(("blue", "green", "red"))
-    state: object = {"buttons": names} if rng.random() < 0.5 else STATES.pick(rng, split, names=", ".join(names))
-    kind = rng.random()
+    names = [sentence_case(name) for name in several(rng, "verb", split, rng.randint(2, (2, 3, 4)[level]))]
+    buttons = places(rng, split, rng.choice(SCREENS), "button", "from the left", names, level >= 2)
+    main, colour = rng.randrange(len(names)), rng.choice(COLOURS)
+    kind = rng.random() * (0.5, 1.0, 1.0)[level]
     if kind < 0.5:
-        texts = names if rng.random() < 0.6 else [f"the {ORDINALS[n]} button" for n in range(len(names))]
-        question, right = choice(rng, WHICH.pick(rng, split), texts[main], [text for n, text in enumerate(texts) if n != main])
+        question, right = buttons.which(rng, WHICH.pick(rng, split), main)
     elif kind < 0.8:
         answer = rng.random() < 0.5
         named = main if answer else rng.choice([n for n in range(len(names)) if n != main])
-        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=names[named]), answer)
+        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=buttons.names[named]), answer)
     else:
-        others = [item for item in ("blue", "green", "red", "grey") if item != colour]
-        question, right = choice(rng, COLOUR.pick(rng, split), colour, rng.sample(others, rng.randint(1, min(most - 1, 3))))
-    return Part(state, question, right, [_drawn(rng, split, names, main, colour)])
+        others = [colour_word(rng, item) for item in (*COLOURS, "grey") if item != colour]
+        question, right = choice(rng, COLOUR.pick(rng, split), colour_word(rng, colour), rng.sample(others, rng.randint(1, 3)))
+    return Part(buttons.state, question, right, [_drawn(rng, split, names, main, colour)])
 
 
 def _drawn(rng: random.Random, split: Split, names: list[str], main: int, colour: str) -> Image.Image:

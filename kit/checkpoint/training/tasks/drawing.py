@@ -1,7 +1,8 @@
 """What screens are drawn with: palettes, sizes, marks and text.
 
 Covers: a `Screen` to draw on, and the look of each split, which no other split has: palettes, sizes, marks.
-Every size is a multiple of 32 with 65,536 pixels or more, so that no image is resized on its way to the model.
+Every size is a multiple of 32 with 65,536 pixels or more, so that no image is resized on its way to the model, and
+at most 288 patches, so that a batch of screens has one shape.
 Does not cover: what a screen shows (the modules of the screen families).
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import functools
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -17,8 +19,8 @@ from kit.checkpoint.training.samples import Split
 
 Colour = tuple[int, int, int]
 Box = tuple[float, float, float, float]
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 STATUS = ("green", "amber", "red", "blue", "grey")
+COLOUR_WORDS = {"amber": ("amber", "yellow", "orange"), "grey": ("grey", "grey", "gray")}  # the others go by their name
 JITTER = 10  # of 255, around every colour of a palette
 
 
@@ -62,12 +64,12 @@ THEMES: dict[Split, tuple[Theme, ...]] = {
     ),
 }
 SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
-    "train": ((256, 256), (256, 256), (288, 256), (256, 288), (352, 192), (320, 224)),
-    "calibration": ((256, 320), (288, 288)),
-    "held-out": ((320, 256), (224, 320), (384, 192)),
+    "train": ((256, 256), (256, 256), (288, 256), (256, 288), (352, 192), (320, 224), (192, 352)),
+    "calibration": ((192, 384), (320, 224)),
+    "held-out": ((224, 320), (384, 192), (288, 256)),
 }
 MARKS: dict[Split, tuple[str, ...]] = {
-    "train": ("dot", "pill", "bar", "chip"), "calibration": ("square",), "held-out": ("diamond", "ring", "flag"),
+    "train": ("dot", "pill", "bar", "chip", "stripe"), "calibration": ("square",), "held-out": ("diamond", "ring", "flag"),
 }  # fmt: skip
 
 
@@ -84,7 +86,10 @@ class Screen:
 
     def box(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, width: int = 1, radius: int = 0) -> None:
         """A rectangle of (left, top, right, bottom), rounded by `radius`."""
-        self._draw.rounded_rectangle(box, radius, fill, outline, width)
+        if radius:
+            self._draw.rounded_rectangle(box, radius, fill, outline, width)
+        else:
+            self._draw.rectangle(box, fill, outline, width)
 
     def line(self, box: Box, colour: Colour, width: int = 1) -> None:
         """A line from the first corner to the second."""
@@ -92,7 +97,8 @@ class Screen:
 
     def text(self, left: float, middle: float, text: str, size: int, colour: Colour | None = None) -> None:
         """Text whose middle line is at `middle`."""
-        self._draw.text((left, middle), text, colour or self.theme.ink, _font(size), anchor="lm")
+        mask, (x, y) = _written(text, size)
+        self._draw.draw.draw_bitmap((int(left) + x, int(middle) + y), mask, self._draw._getink(colour or self.theme.ink)[0])
 
     def shape(self, kind: str, x: float, y: float, radius: float, colour: Colour) -> None:
         """One of circle, square, triangle, diamond, ring, cross, around a centre."""
@@ -124,6 +130,8 @@ class Screen:
             self.box((x - 26, middle - r, x + 20, middle + r), colour, radius=int(r))
         elif kind == "chip":
             self.box((x - 20, middle - r, x + 20, middle + r), colour, radius=3)
+        elif kind == "stripe":
+            self.box((left + 40, bottom - 9, end - 8, bottom - 2), colour)
         elif kind == "bar":
             edge = end - 12 if right else left
             self.box((edge, top, edge + 12, bottom), colour)
@@ -145,6 +153,11 @@ class Screen:
         return 38
 
 
+def colour_word(rng: random.Random, colour: str) -> str:
+    """What people call a colour of STATUS."""
+    return rng.choice(COLOUR_WORDS.get(colour, (colour,)))
+
+
 def _jittered(rng: random.Random, theme: Theme) -> Theme:
     def near(colour: Colour) -> Colour:
         red, green, blue = (min(max(value + rng.randint(-JITTER, JITTER), 0), 255) for value in colour)
@@ -154,6 +167,15 @@ def _jittered(rng: random.Random, theme: Theme) -> Theme:
     return Theme(near(theme.page), near(theme.card), near(theme.ink), near(theme.line), status)
 
 
+@functools.lru_cache(30_000)
+def _written(text: str, size: int) -> tuple[Any, tuple[int, int]]:
+    """The mask of a text and where its corner lies from (left, middle): most words are drawn many times."""
+    mask, (x, y) = _font(size).getmask2(text, "L", anchor="lm")
+    return mask, (x, y)
+
+
 @functools.cache
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size)
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    font = ImageFont.load_default(size)
+    assert isinstance(font, ImageFont.FreeTypeFont)
+    return font

@@ -2,100 +2,165 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.parts import Part, single, yes_or_no
-from kit.checkpoint.training.vocabulary import Wordings, several, word, words
+from kit.checkpoint.training.vocabulary import Wordings, invented, several, word
 
+LEVELS = 6
 EQUAL = Wordings(
     train=("Is {key} {value}?", "Is the {key} equal to {value}?", "Does {key} equal {value}?", "Is {value} the {key}?",
            "Does the record give {value} as {key}?", "Is the value of {key} {value}?", "Has {key} been set to {value}?",
-           "{key} is {value}: true or not?", "Does {key} read {value}?", "The {key} is {value}. Is that right?"),
+           "{key} is {value}: true or not?", "Does {key} read {value}?", "The {key} is {value}. Is that right?",
+           "Is the {key} {value}?", "Is it correct that {key} is {value}?", "Does the {key} have the value {value}?",
+           "Is {value} what the record gives for {key}?", "Check: is the {key} {value}?", "Is the {key} really {value}?",
+           "Is {key} set to {value} here?", "According to the state, is {key} {value}?", "Would you say that the {key} is {value}?"),
     calibration=("Is {key} set to {value}?", "Does the state give {key} as {value}?", "Is it true that {key} is {value}?"),
-    held_out=("Does {key} have the value {value}?", "Is it right that the {key} is {value}?", "Is {value} what {key} reads?"),
+    held_out=("Does {key} have the value {value}?", "Is it right that the {key} is {value}?", "Is {value} what {key} reads?",
+              "According to the record, is the {key} {value}?"),
 )  # fmt: skip
 ABOVE = Wordings(
     train=("Is {key} above {value}?", "Is {key} greater than {value}?", "Is {key} more than {value}?", "Does {key} exceed {value}?",
-           "Is the {key} larger than {value}?", "Is {key} over {value}?", "Are there more than {value} {key}?"),
+           "Is the {key} larger than {value}?", "Is {key} over {value}?", "Are there more than {value} {key}?", "Is the {key} higher than {value}?",
+           "Is {key} > {value}?", "Check: does the {key} exceed {value}?", "Is the value of {key} above {value}?", "Is it correct that {key} is more than {value}?"),
     calibration=("Is the value of {key} greater than {value}?", "Is the {key} over {value}?"),
-    held_out=("Is the {key} above {value}?", "Is the value of {key} more than {value}?", "Is it true that {key} exceeds {value}?"),
+    held_out=("Is the {key} above {value}?", "Is the value of {key} more than {value}?", "Is it correct that {key} is above {value}?"),
 )  # fmt: skip
 BELOW = Wordings(
     train=("Is {key} below {value}?", "Is {key} less than {value}?", "Is {key} smaller than {value}?", "Is {key} under {value}?",
-           "Is the {key} lower than {value}?", "Are there fewer than {value} {key}?"),
+           "Is the {key} lower than {value}?", "Are there fewer than {value} {key}?", "Is the {key} less than {value}?", "Is {key} < {value}?",
+           "Check: is the {key} under {value}?", "Is the value of {key} below {value}?", "Is it correct that {key} is less than {value}?"),
     calibration=("Is the value of {key} less than {value}?", "Is the {key} under {value}?"),
-    held_out=("Is the {key} below {value}?", "Is the value of {key} smaller than {value}?", "Is it true that {key} is under {value}?"),
+    held_out=("Is the {key} below {value}?", "Is the value of {key} smaller than {value}?", "Is it correct that {key} is below {value}?"),
 )  # fmt: skip
 CONTAINS = Wordings(
     train=("Does {key} contain {value}?", "Is {value} in {key}?", "Is {value} among the {key}?", "Is {value} one of the {key}?",
-           "Do the {key} include {value}?", "Is {value} listed under {key}?", "Does the list {key} hold {value}?"),
+           "Do the {key} include {value}?", "Is {value} listed under {key}?", "Does the list {key} hold {value}?", "Is {value} listed in {key}?",
+           "Check: is {value} among {key}?", "Can {value} be found in the {key}?", "Does the list of {key} include {value}?", "Is there a {value} in {key}?"),
     calibration=("Is {value} part of {key}?", "Does {key} include {value}?"),
     held_out=("Do the {key} contain {value}?", "Is {value} in the list {key}?", "Can {value} be found among {key}?"),
 )  # fmt: skip
 PRESENT = Wordings(
     train=("Is there a key {key}?", "Does the record have {key}?", "Is {key} given?", "Is {key} present in the state?",
-           "Does the state mention {key}?", "Has the record an entry {key}?"),
-    calibration=("Does the state have a key {key}?",), held_out=("Is a value for {key} given?", "Is there an entry {key} in the record?"),
+           "Does the state mention {key}?", "Has the record an entry {key}?", "Is there an entry called {key}?", "Does the state have an entry {key}?",
+           "Is a {key} given at all?", "Is there any {key} in the record?", "Does the record mention a {key}?", "Check: is there a key {key}?"),
+    calibration=("Does the state have a key {key}?",), held_out=("Is there an entry {key} in the record?", "Does the record have an entry {key}?"),
 )  # fmt: skip
 FLAG_ON = Wordings(
     train=("Is it {key}?", "Is {key} true?", "Is {key} switched on?", "Is the flag {key} set?", "Is the {parent} {key}?",
-           "Does the record say {key}?", "Has {key} been switched on?"),
-    calibration=("Is the flag {key} on?", "Is {key} set to true?"), held_out=("Is the flag {key} true?", "Does the state say it is {key}?"),
+           "Does the record say {key}?", "Has {key} been switched on?", "Is this {parent} {key}?", "Is {key} set to true?", "Is the {parent} {key} by now?",
+           "Can we say that the {parent} is {key}?", "Is the flag {key} on?", "Check: is it {key}?", "Has it been {key}?"),
+    calibration=("Is the flag {key} switched on?", "Is the entry {key} true?"),
+    held_out=("Is the flag {key} true?", "Does the record say it is {key}?", "Check: is the {parent} {key}?"),
 )  # fmt: skip
 FLAG_OFF = Wordings(
-    train=("Is {key} false?", "Is {key} switched off?", "Is the flag {key} not set?", "Is it not {key}?"),
-    calibration=("Is the flag {key} off?",), held_out=("Is the flag {key} false?", "Has {key} been switched off?"),
+    train=("Is {key} false?", "Is {key} switched off?", "Is the flag {key} not set?", "Is it not {key}?", "Is the {parent} not {key}?",
+           "Is {key} set to false?", "Has {key} been switched off?", "Is {key} off?", "Can we say that the {parent} is not {key}?", "Check: is it not {key}?"),
+    calibration=("Is the flag {key} off?",), held_out=("Is the flag {key} false?", "Check: is the flag {key} switched off?"),
 )  # fmt: skip
 EMPTY = Wordings(
-    train=("Is {key} empty?", "Is {key} null?", "Is there nothing in {key}?", "Has {key} been left empty?"),
-    calibration=("Is the value of {key} null?",), held_out=("Is the {key} left empty?", "Is nothing given for {key}?"),
+    train=("Is {key} empty?", "Is {key} null?", "Is there nothing in {key}?", "Has {key} been left empty?", "Is the {key} empty?", "Is {key} without a value?",
+           "Is the entry {key} empty?", "Check: is {key} empty?", "Has {key} no value?"),
+    calibration=("Is the value of {key} null?",), held_out=("Is the {key} left empty?", "Is the entry {key} without a value?"),
 )  # fmt: skip
 NESTED = Wordings(
-    train=("{key} of {parent}", "{parent}.{key}", "{parent} {key}", "{key} in {parent}", "{parent}'s {key}"),
-    calibration=("{key} inside {parent}",), held_out=("{key} under {parent}", "{key} for {parent}"),
+    train=("{key} of {parent}", "{parent}.{key}", "{parent} {key}", "{key} in {parent}", "{parent}'s {key}", "{key} of the {parent}", "{key} in the {parent}",
+           "{key} given in {parent}"),
+    calibration=("{key} inside {parent}",), held_out=("{key} given in the {parent}", "{key} ({parent})"),
 )  # fmt: skip
+ALL = ("text key", "text key", "number key", "number key", "flag key", "list key")
+KINDS = (("text key",), ("text key",), ("text key", "text key", "number key", "flag key"), ALL, ALL, ALL)  # by level
 Record = dict[str, Any]
+Ask = Callable[[random.Random, Split, Record, str, int], tuple[str, bool]]
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample; `most` has no bearing on two candidates."""
-    return single(rng, "facts", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: two texts, is one equal; 1: wrong values stand elsewhere; 2: numbers, flags, presence; 3: lists, comparisons; 4: nested; 5: long."""
+    return single(rng, "facts", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
-    """One yes-or-no question about a record of two to seven entries."""
-    state, record, path = _state(rng, split)
-    ask = rng.choice((_equal, _equal, _equal, _compare, _compare, _contains, _contains, _present, _flag, _flag, _empty))
-    instructions, answer = ask(rng, split, record, path)
-    return Part(state, *yes_or_no(rng, split, instructions, answer))
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
+    """One yes-or-no question about a record."""
+    record, whole, path = _state(rng, split, level)
+    asks: tuple[Ask, ...] = (_equal, _equal, _flag, _equal, _present, _contains, _compare, _empty)
+    ask = rng.choice(asks[: (1, 2, 5, 8, 8, 8)[level]])
+    instructions, answer = ask(rng, split, record, path, level)
+    return Part(_shown(rng, whole, level), *yes_or_no(rng, split, instructions, answer, level == 0))
 
 
-def _state(rng: random.Random, split: Split) -> tuple[object, Record, str]:
-    """The state, the record the question is about, and the parent it sits under or an empty string."""
-    record = _record(rng, split, rng.randint(2, 7))
-    if rng.random() < 0.65:
+def _state(rng: random.Random, split: Split, level: int) -> tuple[Record, Record, str]:
+    """The record the question is about, the whole it stands in, and the parent it sits under or an empty string."""
+    low, high = ((2, 2), (2, 3), (2, 4), (2, 5), (2, 6), (3, 7))[level]
+    record = _record(rng, split, rng.randint(low, high), level)
+    long = level == 5 and rng.random() < 0.07
+    if rng.random() < (1 if level < 4 else 0.35) and not long:
         return record, record, ""
-    parent, other = several(rng, "parent key", split, 2)
-    aside = _record(rng, split, rng.randint(1, 3))
-    for key in set(aside) & set(record):  # the same key elsewhere with another value
-        aside[key] = _other(rng, split, aside[key])
-    entries = [(parent, record), (other, aside)]
+    parents = several(rng, "parent key", split, rng.randint(3, 5) if long else 2)
+    asides = [_record(rng, split, rng.randint(3, 6) if long else rng.randint(1, 3), level) for _ in parents[1:]]
+    for aside in asides:
+        for key in set(aside) & set(record):  # the same key elsewhere with another value
+            aside[key] = _other(rng, split, aside[key])
+    if rng.random() < 0.5:
+        shared = rng.choice(list(record))
+        asides[0][shared] = _other(rng, split, record[shared])
+    entries: list[tuple[str, object]] = list(zip(parents, [record, *asides], strict=True))
+    if rng.random() < 0.2:
+        entries.append((rng.choice(("message", "note", "text")), prose.sentence(rng, split)))
     rng.shuffle(entries)
-    return dict(entries), record, parent
+    return record, dict(entries), parents[0]
 
 
-def _record(rng: random.Random, split: Split, size: int) -> Record:
-    kinds = [rng.choice(("text key", "text key", "number key", "number key", "flag key", "list key")) for _ in range(size)]
-    return {word(rng, kind, split): _value(rng, split, kind) for kind in kinds}
+def _shown(rng: random.Random, whole: Record, level: int) -> object:
+    """The state as JSON, at times as lines or with a word before it."""
+    flat = not any(isinstance(value, dict) for value in whole.values())
+    if level < 4 or rng.random() < 0.85:
+        return whole
+    if not flat:
+        return {rng.choice(("state", "data", "context")): whole}
+    return "\n".join(f"{key}: {_spoken(value)}" for key, value in whole.items())
 
 
-def _value(rng: random.Random, split: Split, kind: str) -> Any:
+def _spoken(value: object) -> str:
+    """A value as a line of text gives it."""
+    if isinstance(value, list) and value:
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _record(rng: random.Random, split: Split, size: int, level: int) -> Record:
+    record: Record = {}
+    while len(record) < size:
+        kind = rng.choice(KINDS[level])
+        key = _key(rng, split, kind, level)
+        if not _near(key, record):
+            record[key] = _value(rng, split, kind, level)
+    return record
+
+
+def _key(rng: random.Random, split: Split, kind: str, level: int) -> str:
+    key = word(rng, kind, split)
+    if level >= 3 and kind != "flag key" and rng.random() < 0.15:
+        return f"{word(rng, 'parent key', split)}_{key}"
+    return invented(rng, split) if kind == "text key" and rng.random() < 0.1 else key
+
+
+def _near(key: str, record: Record) -> bool:
+    """Whether a word of the key stands in another key already, so that a question could mean either."""
+    return any(part in other.split("_") for other in record for part in key.split("_"))
+
+
+def _value(rng: random.Random, split: Split, kind: str, level: int = LEVELS - 1) -> Any:
     if kind == "text key":
+        if rng.random() < 0.2:
+            return invented(rng, split)
         return word(rng, rng.choice(("value", "value", "person", "place", "adjective", "noun")), split)
     if kind == "number key":
-        return rng.randrange(10 ** rng.choice((1, 2, 2, 3)))
+        return rng.randrange(10 ** rng.choice((1, 2, 2) if level < 4 else (1, 2, 2, 3)))
     if kind == "flag key":
         return rng.random() < 0.5
     return several(rng, rng.choice(("noun", "person", "service", "value")), split, rng.randint(1, 4))
@@ -106,14 +171,20 @@ def _named(rng: random.Random, split: Split, key: str, path: str) -> str:
     return NESTED.pick(rng, split, key=shown, parent=path) if path else shown
 
 
-def _entry(rng: random.Random, split: Split, record: Record, kind: str) -> str:
+def _entry(rng: random.Random, split: Split, record: Record, kind: str, level: int) -> str:
     """A key of a kind in the record, added where there is none."""
-    found = [key for key in record if key in words(kind, split)]
+    kinds: dict[str, Callable[[object], bool]] = {
+        "text key": lambda value: isinstance(value, str), "number key": lambda value: type(value) is int,
+        "flag key": lambda value: isinstance(value, bool), "list key": lambda value: isinstance(value, list),
+    }  # fmt: skip
+    found = [key for key, value in record.items() if kinds[kind](value)]
     if found:
         return rng.choice(found)
-    key = word(rng, kind, split)
+    key = _key(rng, split, kind, level)
+    while _near(key, record):
+        key = _key(rng, split, kind, level)
     items = [*record.items()]
-    items.insert(rng.randrange(len(items) + 1), (key, _value(rng, split, kind)))
+    items.insert(rng.randrange(len(items) + 1), (key, _value(rng, split, kind, level)))
     record.clear()
     record.update(items)
     return key
@@ -128,35 +199,37 @@ def _other(rng: random.Random, split: Split, value: Any) -> Any:
             other: Any = rng.choice((value + rng.choice((-1, 1, 10, -10)), rng.randrange(10 ** len(str(value)))))
             other = abs(other)
         else:
-            kind = "text key" if isinstance(value, str) else "list key"
-            other = _value(rng, split, kind)
+            other = _value(rng, split, "text key" if isinstance(value, str) else "list key")
         if other != value:
             return other
 
 
-def _equal(rng: random.Random, split: Split, record: Record, path: str) -> tuple[str, bool]:
-    key = _entry(rng, split, record, rng.choice(("text key", "text key", "number key")))
+def _equal(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+    kind = "text key" if level < 2 else rng.choice(("text key", "text key", "number key"))
+    key = _entry(rng, split, record, kind, level)
     value, answer = record[key], rng.random() < 0.5
     if not answer:
         elsewhere = [item for item in record.values() if type(item) is type(value) and item != value]
-        value = rng.choice(elsewhere) if elsewhere and rng.random() < 0.5 else _other(rng, split, value)
+        if elsewhere and level > 0 and rng.random() < 0.5:
+            value = rng.choice(elsewhere)
+        else:
+            value = _other(rng, split, value)
+            while level == 0 and value in record.values():
+                value = _other(rng, split, value)
     return EQUAL.pick(rng, split, key=_named(rng, split, key, path), value=value), answer
 
 
-def _compare(rng: random.Random, split: Split, record: Record, path: str) -> tuple[str, bool]:
-    key = _entry(rng, split, record, "number key")
-    value, answer, above = record[key], rng.random() < 0.5, rng.random() < 0.5
-    if above != answer:  # the bound lies above the value
-        bound = value + rng.choice((1, rng.randint(1, 9), rng.randint(1, 90), rng.randint(1, 500)))
-    else:
-        if value == 0:
-            value = record[key] = rng.randint(1, 99)
-        bound = rng.choice((value - 1, rng.randrange(value), rng.randrange(value)))
+def _compare(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+    key = _entry(rng, split, record, "number key", level)
+    answer, above = rng.random() < 0.5, rng.random() < 0.5
+    top = 10 ** rng.choice((1, 2) if level < 4 else (1, 2, 2, 3))
+    small, large = sorted(rng.sample(range(top + 1), 2))
+    record[key], bound = (large, small) if above == answer else (small, large)
     return (ABOVE if above else BELOW).pick(rng, split, key=_named(rng, split, key, path), value=bound), answer
 
 
-def _contains(rng: random.Random, split: Split, record: Record, path: str) -> tuple[str, bool]:
-    key = _entry(rng, split, record, "list key")
+def _contains(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+    key = _entry(rng, split, record, "list key", level)
     items, answer = record[key], rng.random() < 0.5
     if answer:
         value = rng.choice(items)
@@ -164,33 +237,35 @@ def _contains(rng: random.Random, split: Split, record: Record, path: str) -> tu
         texts = [item for item in record.values() if isinstance(item, str)]
         lists = [item for other in record.values() if isinstance(other, list) for item in other]
         absent = [item for item in texts + lists if item not in items]
-        value = rng.choice(absent) if absent and rng.random() < 0.5 else word(rng, "noun", split)
+        value = rng.choice(absent) if absent and rng.random() < 0.4 else word(rng, "noun", split)
         while value in items:
             value = word(rng, "noun", split)
     return CONTAINS.pick(rng, split, key=_named(rng, split, key, path), value=value), answer
 
 
-def _present(rng: random.Random, split: Split, record: Record, path: str) -> tuple[str, bool]:
+def _present(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
     answer = rng.random() < 0.5
     key = rng.choice(list(record))
-    while not answer and key in record:
-        key = word(rng, rng.choice(("text key", "number key", "list key")), split)
+    while not answer and _near(key, record):
+        key = _key(rng, split, rng.choice(("text key", "number key", "list key")), level)
     return PRESENT.pick(rng, split, key=_named(rng, split, key, path)), answer
 
 
-def _flag(rng: random.Random, split: Split, record: Record, path: str) -> tuple[str, bool]:
-    key = _entry(rng, split, record, "flag key")
-    on, answer = rng.random() < 0.6, rng.random() < 0.5
+def _flag(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+    key = _entry(rng, split, record, "flag key", level)
+    on, answer = level < 3 or rng.random() < 0.7, rng.random() < 0.5
     record[key] = answer if on else not answer
-    named = _named(rng, split, key, path)
-    return (FLAG_ON if on else FLAG_OFF).pick(rng, split, key=named, parent=path or "record"), answer
+    sentence = rng.choice((FLAG_ON if on else FLAG_OFF).of(split))
+    # "Is the order paid?" names where the flag stands already.
+    named = key if "{parent}" in sentence else _named(rng, split, key, path)
+    return sentence.format(key=named, parent=path or "record"), answer
 
 
-def _empty(rng: random.Random, split: Split, record: Record, path: str) -> tuple[str, bool]:
-    key = _entry(rng, split, record, rng.choice(("text key", "list key")))
+def _empty(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+    key = _entry(rng, split, record, rng.choice(("text key", "list key")), level)
     answer = rng.random() < 0.5
     if answer:
         record[key] = [] if isinstance(record[key], list) else rng.choice((None, ""))
     elif rng.random() < 0.4:
-        record[_entry(rng, split, record, "number key")] = None  # another entry is the empty one
+        record[_entry(rng, split, record, "number key", level)] = None  # another entry is the empty one
     return EMPTY.pick(rng, split, key=_named(rng, split, key, path)), answer

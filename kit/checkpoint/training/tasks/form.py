@@ -7,57 +7,59 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import ORDINALS, Screen
-from kit.checkpoint.training.tasks.parts import Part, choice, score, single, yes_or_no
+from kit.checkpoint.training.tasks.drawing import Screen
+from kit.checkpoint.training.tasks.parts import Part, score, single, yes_or_no
+from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several, word
 
+LEVELS = 3
 LAYOUTS = {"train": ("framed", "filled", "thick"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
 WRONG = Wordings(
-    train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?"),
-    calibration=("Which field has a red frame?",), held_out=("Which field is marked as wrong?", "Which field must be corrected?"),
+    train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?", "Which field is red?", "Where is the error?",
+           "Which one is marked as wrong?", "Which field has a problem?", "Find the error.", "Which field has to be corrected?"),
+    calibration=("Which field has a red frame?",), held_out=("Which field is marked as wrong?", "Which field must be corrected?", "Find the field with the error."),
 )  # fmt: skip
 FILLED = Wordings(
-    train=("Is {name} filled in?", "Does {name} hold a value?", "Has {name} been filled?", "Is there something in the field {name}?"),
-    calibration=("Is there a value in {name}?",), held_out=("Does the field {name} hold a value?", "Has the field {name} been filled in?"),
+    train=("Is {name} filled in?", "Does {name} hold a value?", "Has {name} been filled?", "Is there something in {name}?", "Is {name} filled?", "Does {name} have a value?", "Has {name} been filled in?", "Did somebody fill in {name}?"),
+    calibration=("Is there a value in {name}?",), held_out=("Does {name} hold something?", "Did somebody fill {name}?"),
 )  # fmt: skip
 EMPTY = Wordings(
-    train=("Is {name} empty?", "Is the field {name} still empty?", "Is nothing in {name}?"), calibration=("Is the field {name} empty?",), held_out=("Has {name} been left empty?", "Is nothing in the field {name}?"),
+    train=("Is {name} empty?", "Is {name} still empty?", "Is nothing in {name}?", "Has {name} no value?", "Is {name} without a value?", "Is there nothing in {name}?", "Is {name} left empty?"),
+    calibration=("Is {name} an empty field?",), held_out=("Has {name} been left empty?", "Is nothing at all in {name}?"),
 )  # fmt: skip
 MANY = Wordings(
-    train=("How many fields are empty?", "Count the empty fields.", "How many fields hold nothing?"), calibration=("How many are empty?",), held_out=("How many of the fields are empty?", "Count the fields that hold nothing."),
+    train=("How many fields are empty?", "Count the empty fields.", "How many fields hold nothing?", "How many fields have no value?", "Number of empty fields?", "How many are still empty?", "How many fields are not filled in?"),
+    calibration=("How many are empty?",), held_out=("How many of the fields are empty?", "Count the fields that hold nothing."),
 )  # fmt: skip
-STATES = Wordings(
-    train=("Form with the fields {names}, from top to bottom.", "Fields: {names}", "A form; in order: {names}."), calibration=("The form has {names}.",), held_out=("Fields of the form from the top: {names}.", "A screenshot of a form ({names})."),
-)  # fmt: skip
+SCREENS = ("form", "sign-up form", "web form", "order form")
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample of two to four fields."""
-    return single(rng, "form", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: which of two fields is wrong; 1: is one of three filled; 2: four fields, names, how many are empty."""
+    return single(rng, "form", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One form and a question about it."""
-    names = several(rng, "text key", split, rng.randint(2, min(most, 4)))
+    names = several(rng, "text key", split, rng.randint(2, (2, 3, 4)[level]))
+    fields = places(rng, split, rng.choice(SCREENS), "field", "from the top", names, level >= 2)
     filled = [rng.random() < 0.5 for _ in names]
     wrong = rng.randrange(len(names))
-    state: object = {"form": names} if rng.random() < 0.5 else STATES.pick(rng, split, names=", ".join(names))
-    kind = rng.random()
-    if kind < 0.45:
-        texts = names if rng.random() < 0.6 else [f"the {ORDINALS[n]} field" for n in range(len(names))]
-        question, right = choice(rng, WRONG.pick(rng, split), texts[wrong], [text for n, text in enumerate(texts) if n != wrong])
+    kind = rng.random() * (0.4, 0.75, 1.0)[level]
+    if kind < 0.4:
+        question, right = fields.which(rng, WRONG.pick(rng, split), wrong)
     elif kind < 0.75:
         target, answer, asks_filled = rng.randrange(len(names)), rng.random() < 0.5, rng.random() < 0.5
         filled[target] = answer if asks_filled else not answer
-        question, right = yes_or_no(rng, split, (FILLED if asks_filled else EMPTY).pick(rng, split, name=names[target]), answer)
+        question, right = yes_or_no(rng, split, (FILLED if asks_filled else EMPTY).pick(rng, split, name=fields.names[target]), answer)
     else:
         right = rng.randint(0, len(names))
         filled = [n >= right for n in range(len(names))]
         rng.shuffle(filled)
         unit = rng.choice(("{n}", "{n} empty"))
-        texts = [unit.format(n=n) for n in range(len(names) + 1)]
-        question = score(MANY.pick(rng, split), texts)
-    return Part(state, question, right, [_drawn(rng, split, names, filled, wrong if rng.random() < 0.5 or kind < 0.45 else -1)])
+        question = score(MANY.pick(rng, split), [unit.format(n=n) for n in range(len(names) + 1)])
+    shown = wrong if rng.random() < 0.5 or kind < 0.4 else -1
+    return Part(fields.state, question, right, [_drawn(rng, split, names, filled, shown)])
 
 
 def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int) -> Image.Image:

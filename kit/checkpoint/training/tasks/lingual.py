@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import facts, match, numbers, score, triage
+from kit.checkpoint.training.tasks import facts, match, numbers, triage
 from kit.checkpoint.training.tasks.actions import split_of_pair
 from kit.checkpoint.training.tasks.languages import LANGUAGES, Language
 from kit.checkpoint.training.tasks.parts import Part, choice, listed, single
 from kit.checkpoint.training.tasks.parts import score as scored
+from kit.checkpoint.training.tasks.scales import SCALES
 from kit.checkpoint.training.vocabulary import Wordings, distinct, invented
 
+LEVELS = 4
 THAI_CONSONANTS = "กขคงจชซดตถทนบปผพฟมยรลวสหอ"
 THAI_VOWELS = ("ะ", "า", "ิ", "ี", "ุ", "ู", "่า", "้า", "อ", "ำ")
 ACCENTED = ("äeiöü", "áéíóú", "aeiou", "àèîôù", "aéioü")
@@ -19,26 +22,26 @@ SCRIPTS = (
     (0x3B1, 0x3C9), (0x410, 0x450), (0x5D0, 0x5EA), (0x621, 0x64A), (0x905, 0x939), (0x3042, 0x3094), (0x30A2, 0x30FA), (0xAC00, 0xD7A4),
     (0x1F600, 0x1F640), (0xC0, 0x180), (0x1F300, 0x1F5FF), (0x2190, 0x2200), (0x4E00, 0x9FA0),
 )  # Greek, Cyrillic, Hebrew, Arabic, Devanagari, kana, Hangul, faces, Latin, pictures, arrows, Chinese  # fmt: skip
-URGENT = score.SCALES[1].ask
+URGENT = SCALES[1].ask
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample with at most `most` candidates, at most eight."""
-    return single(rng, "lingual", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: a match of two; 1: facts, too, to four candidates; 2: teams, urgency, numbers; 3: to eight, any script."""
+    return single(rng, "lingual", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One question in one of the languages, or about letters of any script."""
-    if rng.random() < 0.08:
-        return _any_script(rng, split, rng.randint(2, min(most, 8)))
-    return spoken(rng, split, rng.choice(list(LANGUAGES)), most)
+    if rng.random() < 0.08 and level == LEVELS - 1:
+        return _any_script(rng, split, rng.randint(2, 5))
+    return spoken(rng, split, rng.choice(list(LANGUAGES)), level)
 
 
-def spoken(rng: random.Random, split: Split, code: str, most: int = 10) -> Part:
+def spoken(rng: random.Random, split: Split, code: str, level: int = LEVELS - 1) -> Part:
     """One question in the language of a code of LANGUAGES."""
-    count = rng.randint(2, min(most, 8))
-    if rng.random() < 0.5:
-        return rng.choice((_match, _fact))(rng, split, code, count)
+    count = rng.randint(2, (2, 4, 5, 8)[level])
+    if rng.random() < (1, 1, 0.5, 0.5)[level]:
+        return rng.choice((_match, _fact)[: level + 1])(rng, split, code, count)
     return rng.choice((_team, _urgency, _number))(rng, split, LANGUAGES[code], count)
 
 
@@ -83,9 +86,14 @@ def _match(rng: random.Random, split: Split, code: str, count: int) -> Part:
 def _any_script(rng: random.Random, split: Split, count: int) -> Part:
     """A match of letters of one of many scripts, in no sense, so that every byte is met."""
     low, high = rng.choice(SCRIPTS)
-    chosen = distinct(lambda: "".join(chr(rng.randrange(low, high)) for _ in range(rng.randint(1, 4))), min(count, 5))
+    chosen = distinct(lambda: _composed("".join(chr(rng.randrange(low, high)) for _ in range(rng.randint(1, 4)))), count)
     state = match.STATES.pick(rng, split, phrase=chosen[0], **match.names(rng, split))
     return Part(state, *choice(rng, match.ASK.pick(rng, split), chosen[0], chosen[1:]))
+
+
+def _composed(text: str) -> str:
+    """The text in NFC, as the tokenizer reads it."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _fact(rng: random.Random, split: Split, code: str, count: int) -> Part:

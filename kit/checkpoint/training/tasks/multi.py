@@ -5,30 +5,31 @@ from __future__ import annotations
 import random
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import facts, match, numbers, policy, route, score, triage
+from kit.checkpoint.training.tasks import facts, lookup, match, numbers, policy, route, score, triage
 from kit.checkpoint.training.tasks.parts import Part, sample
 
+LEVELS = 3
 SOURCES = {
-    "numbers": (numbers.part, ("choice_note", "number", "pick")), "facts": (facts.part, ("record", "data", "entry")),
-    "score": (score.part, ("report", "rating", "feedback")), "match": (match.part, ("title", "topic", "query")),
-    "route": (route.part, ("user", "utterance", "request")), "triage": (triage.part, ("ticket", "case", "mail")),
-    "policy": (policy.part, ("policy", "rule", "guard")),
+    "numbers": (numbers, ("choice_note", "number", "pick")), "facts": (facts, ("record", "data", "entry")),
+    "score": (score, ("report", "rating", "feedback")), "match": (match, ("title", "topic", "query")),
+    "route": (route, ("user", "utterance", "request")), "triage": (triage, ("ticket", "case", "mail")),
+    "policy": (policy, ("policy", "rule", "guard")), "lookup": (lookup, ("table", "list", "card")),
 }  # fmt: skip
 NAMES = ("first", "second", "third", "fourth")
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample of two questions or more; every question is about the part of the state named after it."""
-    chosen = rng.sample(list(SOURCES), rng.choice((2, 2, 2, 3, 3, 4)))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: two easy questions; 1: two or three; 2: to four. Every question is about the part of the state named after it."""
+    chosen = rng.sample(list(SOURCES), rng.choice(((2,), (2, 2, 3), (2, 2, 2, 3, 3, 4))[level]))
     parts: dict[str, Part] = {}
     state: dict[str, object] = {}
     for name, family in zip(rng.sample(NAMES, len(chosen)), chosen, strict=True):
-        make_part, keys = SOURCES[family]
-        parts[name] = make_part(rng, split, min(most, 5))
+        module, keys = SOURCES[family]
+        parts[name] = module.part(rng, split, min(level + 1, 3, module.LEVELS - 1))
         key = rng.choice(keys)
         state[key] = parts[name].state
         parts[name].question["instructions"] = _pointed(rng, key, parts[name].question["instructions"])
-    return sample("multi", split, parts, state)
+    return sample("multi", split, level, parts, state)
 
 
 def _pointed(rng: random.Random, key: str, instructions: str) -> str:

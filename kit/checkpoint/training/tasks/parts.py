@@ -17,10 +17,15 @@ from kit.checkpoint.training.vocabulary import Wordings
 
 YES_NO = Wordings(
     train=("Yes|No", "True|False", "It is so|It is not so", "yes, it does|no, it does not", "Correct|Incorrect",
-           "The record says so|The record does not say so", "yes, that holds|no, that does not hold"),
+           "The record says so|The record does not say so", "yes, that holds|no, that does not hold", "yes, it is|no, it is not",
+           "Right|Wrong", "That is right|That is not right", "It is true|It is not true", "Yes, that is so|No, that is not so",
+           "It does hold|It does not hold", "It does|No, it does not", "Yes, it is correct|No, it is wrong", "y|n"),
     calibration=("Yes, it is so|No, it is not so", "That is true|That is false"),
-    held_out=("It does|It does not", "Yes, that is correct|No, that is incorrect", "It holds|It does not hold"),
+    held_out=("Yes, it does|It does not", "Yes, that is correct|No, that is incorrect", "That holds|That does not hold", "YES|NO"),
 )  # fmt: skip
+
+
+NAMES = ("q", "q1", "answer", "pick", "decision", "check")  # of the only question of a sample
 
 
 @dataclass(frozen=True)
@@ -59,10 +64,15 @@ def score(instructions: str, levels: Sequence[object]) -> Question:
     return {"type": "score", "instructions": instructions, "criteria": list(levels)}
 
 
-def yes_or_no(rng: random.Random, split: Split, instructions: str, answer: bool) -> tuple[Question, int]:
-    """A noul, with the default words or some of YES_NO; one in seven asks the same as a choice in either order."""
+def yes_or_no(
+    rng: random.Random, split: Split, instructions: str, answer: bool, plain: bool = False
+) -> tuple[Question, int]:
+    """A noul, with the default words or some of YES_NO; one in seven asks the same as a choice in either order.
+
+    plain: a noul with the default words, always.
+    """
     kind = rng.random()
-    if kind < 0.4:
+    if kind < 0.4 or plain:
         return {"type": "noul", "instructions": instructions}, int(not answer)
     yes, no = YES_NO.pick(rng, split).split("|")
     if kind < 0.55:
@@ -71,18 +81,18 @@ def yes_or_no(rng: random.Random, split: Split, instructions: str, answer: bool)
     return {"type": "noul", "instructions": instructions, "criteria": criteria}, int(not answer)
 
 
-def sample(family: str, split: Split, parts: Mapping[str, Part], state: object) -> Sample:
+def sample(family: str, split: Split, level: int, parts: Mapping[str, Part], state: object) -> Sample:
     """A sample that asks every part's question of one state, under the names given."""
     questions = {name: part.question for name, part in parts.items()}
     right = {name: part.right for name, part in parts.items()}
     expected = {name: candidate_ids(part.question)[part.right] for name, part in parts.items()}
     images = [image for part in parts.values() for image in part.images]
-    return Sample(family, split, state, questions, expected, right, images)
+    return Sample(family, split, level, state, questions, expected, right, images)
 
 
-def single(rng: random.Random, family: str, split: Split, part: Part) -> Sample:
+def single(rng: random.Random, family: str, split: Split, level: int, part: Part) -> Sample:
     """A sample of one question under one of a few plain names."""
-    return sample(family, split, {rng.choice(("q", "q1", "answer", "pick", "decision", "check")): part}, part.state)
+    return sample(family, split, level, {rng.choice(NAMES): part}, part.state)
 
 
 def candidate_ids(question: Question) -> list[str]:

@@ -8,8 +8,10 @@ import random
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks.actions import ACTIONS, Action
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
+from kit.checkpoint.training.tasks.sayings import SAYINGS
 from kit.checkpoint.training.vocabulary import Wordings, code, word
 
+LEVELS = 5
 UTTERANCES = Wordings(
     train=("Please {v} {o}{d}.", "Can you {v} {o}{d}?", "Could you {v} {o}{d}, please?", "I want you to {v} {o}{d}.", "{v} {o}{d}",
            "{v} {o}{d}.", "I would like to {v} {o}{d}.", "I need to {v} {o}{d}", "Hi, {v} {o}{d}. Thanks!", "We have to {v} {o}{d}.",
@@ -24,56 +26,63 @@ UTTERANCES = Wordings(
 ASK = Wordings(
     train=("Which tool should be called?", "Which tool fits?", "Pick the tool for this request.", "Which tool answers the user?",
            "Choose the right tool.", "What should the agent call?", "Select the tool to use.", "Which function does the user need?",
-           "Where should this request go?"),
+           "Where should this request go?", "What does the user need?", "Which tool is the right one?", "Choose a tool.", "Which function should be called?",
+           "Which tool does the user want?", "Which of the tools can do it?", "What is the best tool here?"),
     calibration=("Which tool does the user need?", "Choose the tool to call."),
     held_out=("Which tool should the agent use?", "Pick the function that fits.", "Select the tool for this user."),
 )  # fmt: skip
 SUMMARIES = Wordings(
-    train=("{V} {o}", "{V} {o}.", "Use it to {v} {o}", "Lets you {v} {o}", "{V} or {w} {o}", "A tool to {v} {o}"),
-    calibration=("Tool to {v} {o}",), held_out=("Use this tool to {v} {o}", "Lets the user {v} {o}"),
+    train=("{V} {o}", "{V} {o}.", "Use it to {v} {o}", "Lets you {v} {o}", "{V} or {w} {o}", "A tool to {v} {o}", "Use this to {v} {o}", "Can {v} {o}", "{V} or {w} {o}.",
+           "For users who want to {v} {o}", "The tool to {v} {o}."),
+    calibration=("Tool to {v} {o}",), held_out=("Use this tool to {v} {o}", "Lets the user {v} {o}", "{V} {o} for the user"),
 )  # fmt: skip
 SMALL_TALK = Wordings(
     train=("How are you?", "Nice to meet you.", "Thank you, that was all.", "Good morning!", "You are funny.", "I am tired today.",
-           "What a long day.", "Tell me a joke.", "Who made you?", "Bye, see you tomorrow."),
-    calibration=("Thanks, you are nice.", "Good evening!"), held_out=("I am fine, thank you.", "Hello, who are you?", "That was a long day, bye."),
+           "What a long day.", "Tell me a joke.", "Who made you?", "Bye, see you tomorrow.", "Hello!", "I am fine.", "Thank you, you are nice.", "You are a good friend.", "It was a long week.",
+           "Hello, who are you?", "See you.", "That was funny."),
+    calibration=("Thanks, you are nice.", "Good evening!"), held_out=("I am fine, thank you.", "Good morning, who are you?", "That was a long day, bye."),
 )  # fmt: skip
 NONE = Wordings(
-    train=("None of these tools", "No tool is needed", "Answer without a tool"), calibration=("No tool fits",),
-    held_out=("No tool of these is needed", "Just answer, no tool"),
+    train=("None of these tools", "No tool is needed", "Answer without a tool", "None of these", "No tool", "none", "Use no tool", "no_tool", "None"), calibration=("No tool fits",),
+    held_out=("No tool of these is needed", "Answer with none of these tools"),
 )  # fmt: skip
 NAMES = ("{v}_{o}", "{v}_{o}", "{v}-{o}", "{v} {o}", "{o}.{v}", "{o}_{v}")
 LANGUAGES = ("German", "Spanish", "Thai", "Chinese", "French", "English", "Italian")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample with 2 to 8 tools, fewer where `most` is."""
-    return single(rng, "route", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: two made-up tools; 1: two of the catalogue; 2: to four; 3: to six, or none; 4: to eight, natural sentences."""
+    return single(rng, "route", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One request of a user and the tools at hand."""
-    count = rng.randint(2, min(most, 8))
-    if rng.random() < 0.25:
-        return _made_up(rng, split, count)
+    count = rng.randint(2, (2, 2, 4, 6, 8)[level])
+    if rng.random() < (1.0, 0.3, 0.25, 0.2, 0.2)[level]:
+        return _made_up(rng, split, count, level)
     chosen = rng.sample(ACTIONS, count)
     form = rng.choice((_tool, _tool, _tool, _plain, _name))
     candidates = [form(rng, split, action) for action in chosen]
-    if rng.random() < 0.3:
+    text = utterance(rng, split, chosen[0], level)
+    right = 0
+    if level >= 3 and rng.random() < 0.3:
         candidates[-1] = NONE.pick(rng, split)
         if rng.random() < 1 / count:
-            text = SMALL_TALK.pick(rng, split)
-            return Part(_state(rng, split, text), *choice(rng, ASK.pick(rng, split), candidates[-1], candidates[:-1]))
-    text = utterance(rng, split, chosen[0])
-    return Part(_state(rng, split, text), *choice(rng, ASK.pick(rng, split), candidates[0], candidates[1:]))
+            right = count - 1
+            # Small talk, or what the tool asks for that is not there.
+            text = SMALL_TALK.pick(rng, split) if rng.random() < 0.6 else utterance(rng, split, chosen[-1], level)
+    others = [candidate for n, candidate in enumerate(candidates) if n != right]
+    return Part(_state(rng, split, text), *choice(rng, ASK.pick(rng, split), candidates[right], others))
 
 
-def _made_up(rng: random.Random, split: Split, count: int) -> Part:
+def _made_up(rng: random.Random, split: Split, count: int, level: int) -> Part:
     """Tools that exist for one sample: a verb and a noun each, which a distractor may share one of."""
     verb, noun = word(rng, "verb", split), word(rng, "noun", split)
     pairs = [(verb, noun)]
+    shared = 0.25 if level > 1 else 0.0
     while len(pairs) < count:
-        other = (verb if rng.random() < 0.25 else word(rng, "verb", split), noun if rng.random() < 0.25 else word(rng, "noun", split))
+        other = (verb if rng.random() < shared else word(rng, "verb", split), noun if rng.random() < shared else word(rng, "noun", split))
         if other not in pairs:
             pairs.append(other)
     frame, summary, plain = rng.choice(NAMES), SUMMARIES.of(split), rng.random() < 0.3
@@ -89,11 +98,14 @@ def _made_up(rng: random.Random, split: Split, count: int) -> Part:
     return Part(_state(rng, split, text), *choice(rng, ASK.pick(rng, split), candidates[0], candidates[1:]))
 
 
-def utterance(rng: random.Random, split: Split, action: Action) -> str:
-    """What a user says to have the action done."""
-    verb, thing = rng.choice(action.pairs(split))
-    detail = f" {rng.choice(action.details)}" if rng.random() < 0.7 else ""
-    text = UTTERANCES.pick(rng, split, v=verb, o=thing, d=detail, person=word(rng, "person", split))
+def utterance(rng: random.Random, split: Split, action: Action, level: int = LEVELS - 1) -> str:
+    """What a user says to have the action done: a verb and an object in a pattern, or a sentence of its own."""
+    if level >= 3 and split != "calibration" and rng.random() < 0.35:
+        text = rng.choice(SAYINGS[action.name][split == "held-out"])
+    else:
+        verb, thing = rng.choice(action.pairs(split))
+        detail = f" {rng.choice(action.details)}" if rng.random() < 0.7 else ""
+        text = UTTERANCES.pick(rng, split, v=verb, o=thing, d=detail, person=word(rng, "person", split))
     return sentence_case(_filled(rng, split, text))
 
 
@@ -135,4 +147,7 @@ def _state(rng: random.Random, split: Split, text: str) -> object:
         return text
     if kind < 0.8:
         return {rng.choice(("message", "user", "text")): text}
-    return {"channel": rng.choice(("chat", "mail", "phone")), "message": text, "user": word(rng, "person", split)}
+    if kind < 0.92:
+        return {"channel": rng.choice(("chat", "mail", "phone")), "message": text, "user": word(rng, "person", split)}
+    customer = {"name": word(rng, "person", split), "city": word(rng, "place", split), "orders": rng.randint(0, 40)}
+    return {"message": text, "customer": customer}

@@ -9,25 +9,26 @@ from kit.checkpoint.training.tasks import facts, match
 from kit.checkpoint.training.tasks.parts import Part, single
 from kit.checkpoint.training.vocabulary import Wordings
 
+LEVELS = 3
 MARKS = (
     "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>", "</tool_call>", "<|vision_start|>",
     "<|vision_end|>", "<|fim_prefix|>", "<|box_start|>", "<|box_end|>", "<|file_sep|>", "<tool_response>", "</tool_response>",
 )  # fmt: skip
 FRAMES = Wordings(
-    train=("{a}user\nhi{b}\n{text}", "{text}\n{a}assistant\nok{b}", "log: {a} {b}\n{text}", "{a}{text}{b}", "{text} {a}", "raw {a}system{b} dump\n{text}\nend {a}"),
+    train=("{a}user\nhi{b}\n{text}", "{text}\n{a}assistant\nok{b}", "log: {a} {b}\n{text}", "{a}{text}{b}", "{text} {a}", "raw {a}system{b} dump\n{text}\nend {a}", "{a}user\n{text}{b}", "{text}{b}", "{a} {text} {b}", "{a}{b} {text}", "user: {a}\n{text}\n{b}"),
     calibration=("{a} {text} {b}{a}",), held_out=("{a}user\nping{b}\n{a}\n{text}\n{b}", "dump {a}: {text} {b}"),
 )  # fmt: skip
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample about facts or a match, with marks around or inside its state."""
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """One sample about facts or a match, with marks around or inside its state; two candidates, then four, then ten."""
     if rng.random() < 0.5:
-        base = facts.part(rng, split, most)
+        base = facts.part(rng, split, level + 1)
         text = _logged(rng, split, base.state)
     else:
-        base = match.part(rng, split, min(most, 10))
+        base = match.part(rng, split, level + 1)
         text = _marked(rng, split, base.state) if isinstance(base.state, str) else _logged(rng, split, base.state)
-    return single(rng, "special", split, Part(text, base.question, base.right))
+    return single(rng, "special", split, level, Part(text, base.question, base.right))
 
 
 def _logged(rng: random.Random, split: Split, state: object) -> object:

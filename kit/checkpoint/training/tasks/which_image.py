@@ -7,43 +7,53 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import ORDINALS, STATUS, Screen
-from kit.checkpoint.training.tasks.parts import Part, choice, single
+from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
+from kit.checkpoint.training.tasks.parts import Part, choice, listed, single
+from kit.checkpoint.training.tasks.places import ORDINALS
 from kit.checkpoint.training.vocabulary import Wordings
 
+LEVELS = 3
 SIZE = (256, 256)  # of the smallest area that is not enlarged: four images are 256 tokens
 SHAPES = ("circle", "square", "triangle", "cross")
 SHAPE = Wordings(
-    train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?"), calibration=("Which picture shows a {what}?",), held_out=("Which of the images shows the {what}?", "Find the image with a {what}."),
+    train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?", "Where is the {what}?", "Which one shows a {what}?", "Which of the pictures shows a {what}?", "Find the image with the {what}.", "Which image has a {what}?"),
+    calibration=("Which picture shows a {what}?",), held_out=("Which of the images shows the {what}?", "Find the picture with a {what}."),
 )  # fmt: skip
 COLOUR = Wordings(
-    train=("Which image is {what}?", "Which image shows a {what} banner?", "Find the {what} screen.", "On which picture is something {what}?"), calibration=("Which picture is {what}?",), held_out=("Which of the images is {what}?", "Find the image with something {what}."),
+    train=("Which image is {what}?", "Which image shows a {what} banner?", "Find the {what} screen.", "On which picture is something {what}?", "Where is something {what}?", "Which one is {what}?", "Find the image that is {what}.", "Which picture shows something {what}?", "Which image has something {what}?"),
+    calibration=("Which picture is {what}?",), held_out=("Which of the images is {what}?", "Find the image with something {what}."),
 )  # fmt: skip
 FULLEST = Wordings(
-    train=("Which image shows the fullest gauge?", "Which disk is fullest?", "Where is the bar longest?", "Which gauge is the most full?"), calibration=("Which image has the longest bar?",), held_out=("Which image shows the longest bar?", "On which image is the gauge fullest?"),
+    train=("Which image shows the fullest gauge?", "Which disk is fullest?", "Where is the bar longest?", "Which gauge is the most full?", "On which image is the bar longest?", "Which one is the fullest?", "Where is the longest bar?", "Which image has the fullest gauge?", "Which picture shows the longest bar?"),
+    calibration=("Which image has the longest bar?",), held_out=("Which image shows the longest bar?", "On which image is the gauge fullest?"),
 )  # fmt: skip
 OPTIONS = Wordings(
-    train=("the {ordinal} image", "image {n}", "The {ordinal} one", "picture {n}", "{ordinal}"), calibration=("the {ordinal} picture",), held_out=("Image number {n}", "The {ordinal} image."),
+    train=("the {ordinal} image", "image {n}", "The {ordinal} one", "picture {n}", "{ordinal}", "the {ordinal} picture", "{n}", "{ordinal} image", "image number {n}", "number {n}"),
+    calibration=("the {ordinal}",), held_out=("picture number {n}", "The {ordinal} image", "the {ordinal} one"),
 )  # fmt: skip
 STATES = Wordings(
-    train=("Images in order.", "{n} screenshots.", "", "Compare the {n} images.", "Images of one wall, in the order given."), calibration=("{n} pictures in order.",), held_out=("There are {n} images.", "Screenshots in the order given."),
+    train=("Images in order.", "{n} screenshots.", "", "Compare the {n} images.", "Images of one wall, in the order given.", "See the images.", "There are {n} pictures.", "The user sent {n} images.", "Screenshots in order."),
+    calibration=("{n} pictures in order.",), held_out=("There are {n} images.", "Screenshots in the order given.", "Compare the {n} pictures."),
 )  # fmt: skip
 
 
-def make(rng: random.Random, split: Split, most: int = 10) -> Sample:
-    """One sample of two to four images."""
-    return single(rng, "which_image", split, part(rng, split, most))
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: which of two has a colour; 1: shapes, three; 2: gauges, four."""
+    return single(rng, "which_image", split, level, part(rng, split, level))
 
 
-def part(rng: random.Random, split: Split, most: int = 10) -> Part:
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """Some images and which of them is meant."""
-    count = rng.choice([n for n in (2, 2, 3, 3, 4) if n <= most])
+    count = rng.choice(((2,), (2, 2, 3), (2, 2, 3, 3, 4))[level])
     target = rng.randrange(count)
-    asked, images = rng.choice((_shapes, _colours, _gauges))(rng, split, count, target)
+    asked, images = rng.choice((_colours, _shapes, _gauges)[: level + 1])(rng, split, count, target)
     form = rng.choice(OPTIONS.of(split))
     texts = [form.format(ordinal=ORDINALS[n], n=n + 1) for n in range(count)]
-    others = [text for n, text in enumerate(texts) if n != target]
-    return Part(STATES.pick(rng, split, n=count), *choice(rng, asked, texts[target], others), images=images)
+    if rng.random() < 0.5:
+        question, right = listed(rng, asked, texts), target
+    else:
+        question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
+    return Part(STATES.pick(rng, split, n=count), question, right, images)
 
 
 def _shapes(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
@@ -73,7 +83,7 @@ def _colours(rng: random.Random, split: Split, count: int, target: int) -> tuple
             left, top, wide, high = 0 if split == "train" else 40, rng.randint(10, 150), 256 if split == "train" else 170, rng.randint(40, 100)
         screen.box((left, top, left + wide, top + high), fill)
         images.append(screen.image)
-    return COLOUR.pick(rng, split, what=colour), images
+    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), images
 
 
 def _gauges(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:

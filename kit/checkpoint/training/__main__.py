@@ -1,0 +1,52 @@
+"""`python -m kit.checkpoint.training --out DIR`: trains the decider from nothing, calibrates it and judges it.
+
+Covers: the command line. Does not cover: the run (`loop`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+from kit.checkpoint.training.settings import TINY, Settings
+
+
+def main() -> int:
+    """0 when the run is finished, 3 when a signal stopped it with its state saved."""
+    parser = argparse.ArgumentParser(prog="python -m kit.checkpoint.training", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--seconds", type=float, help="wall time for everything (1300)")
+    parser.add_argument("--steps", type=int, help="steps of each phase at most")
+    parser.add_argument("--device", default="cuda", help="cuda or cpu")
+    parser.add_argument("--workers", type=int, help="processes that make batches (20)")
+    parser.add_argument("--seed", type=int, help="of weights and samples (1)")
+    parser.add_argument("--resume", action="store_true", help="go on from what the folder holds")
+    parser.add_argument(
+        "--tiny", action="store_true", help="a few steps of small batches, to see that everything works"
+    )
+    parser.add_argument("--config", type=Path, help="another config.json than the decider's")
+    given = parser.parse_args()
+    named = ("seconds", "steps", "workers", "seed")
+    chosen = {name: getattr(given, name) for name in named if getattr(given, name) is not None}
+    settings = dataclasses.replace(TINY if given.tiny else Settings(), **chosen)
+
+    from kit.checkpoint.training.loop import Options, StoppedError, train
+
+    options = Options(given.out, settings, given.device, resume=given.resume)
+    if given.config is not None:
+        options = dataclasses.replace(options, config=given.config)
+    try:
+        train(options)
+    except StoppedError as stopped:
+        print(stopped, file=sys.stderr)
+        return 3
+    except (FileExistsError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

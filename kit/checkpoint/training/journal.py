@@ -1,0 +1,91 @@
+"""What a run writes while it goes: log.jsonl, one line an event, and recipe.json.
+
+Covers: lines with seconds and phase, also printed; a run taken up again appends. Does not cover: what an event means.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from kit.checkpoint.training.settings import Settings
+from kit.evidence.records import write_json
+
+PACKAGES = ("torch", "transformers", "peft", "numpy", "tokenizers", "pillow", "safetensors", "triton")
+
+
+class Clock:
+    """Seconds of a run, those before it was taken up again counted in."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._start = time.monotonic() - before
+
+    def now(self) -> float:
+        return time.monotonic() - self._start
+
+
+class Journal:
+    """log.jsonl of a folder. Every line: event, seconds, and what is given."""
+
+    def __init__(self, folder: Path, clock: Clock, quiet: bool = False) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "log.jsonl"
+        self._clock, self._quiet = clock, quiet
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append one line. Numbers that are none become null."""
+        line = json.dumps(
+            _plain({"event": event, "seconds": round(self._clock.now(), 1), **fields}), ensure_ascii=False
+        )
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if not self._quiet:
+            print(line, flush=True)
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a log; a last line cut off by a kill is left out."""
+    lines = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def write_recipe(folder: Path, settings: Settings, device: str, **more: Any) -> None:
+    """recipe.json: what it takes to do the same again, and what came of it so far."""
+    write_json(
+        folder / "recipe.json",
+        _plain({
+            "format": "kit-training-recipe/1",
+            "command": ["python", "-m", "kit.checkpoint.training", *sys.argv[1:]],
+            "python": platform.python_version(),
+            "packages": {name: _version(name) for name in PACKAGES},
+            "device": device,
+            "settings": asdict(settings),
+            **more,
+        }),
+    )  # fmt: skip
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """JSON without NaN or infinities."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

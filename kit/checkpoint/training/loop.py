@@ -1,0 +1,273 @@
+"""A whole training run: the base, its rounding, the adapter, calibration and the last judgement, in a given time.
+
+Covers: `train`, what is saved and how a run is taken up again. Does not cover: a step (`steps`), a phase (`phase`), the
+data (`mixture`, `batches`) or the files an engine loads (`export`).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import torch._dynamo
+from tokenizers import Tokenizer as Library
+from torch import Tensor, nn
+
+from kit.checkpoint.tokens import Tokenizer
+from kit.checkpoint.training import state as files
+from kit.checkpoint.training.adapter import adapter_state, attach, round_base
+from kit.checkpoint.training.batches import Feed, Source
+from kit.checkpoint.training.control import Control
+from kit.checkpoint.training.curriculum import Curriculum, Table
+from kit.checkpoint.training.curve import draw
+from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
+from kit.checkpoint.training.export import adapter_options
+from kit.checkpoint.training.journal import Clock, Journal, write_recipe
+from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
+from kit.checkpoint.training.network import Decider
+from kit.checkpoint.training.phase import PhaseLoop, Progress, StoppedError
+from kit.checkpoint.training.results import Judge
+from kit.checkpoint.training.settings import FORMS, PHASES, Phase, Settings
+from kit.checkpoint.training.steps import State, Step
+from kit.checkpoint.training.tasks import LEVELS, SCREENS
+from kit.evidence.records import write_json
+
+PROGRAMS = 64  # compiled from one function at most
+DECIDER = Path(__file__).parents[1] / "decider"
+
+
+@dataclass(frozen=True)
+class Options:
+    """out: the run's folder. config, tokenizer: of the checkpoint to train. resume: go on from what `out` holds."""
+
+    out: Path
+    settings: Settings
+    device: str = "cpu"
+    config: Path = DECIDER / "base" / "config.json"
+    tokenizer: Path = DECIDER / "base" / "tokenizer.json"
+    resume: bool = False
+    quiet: bool = False
+
+
+def train(options: Options) -> dict[str, Any]:
+    """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM, with the state saved.
+
+    Raises FileExistsError where `out` holds a run and is not to be resumed, StateError for a damaged state.
+    """
+    held = files.load(options.out / "state") if options.resume else None
+    if held is None and (options.out / "log.jsonl").exists():
+        raise FileExistsError(f"{options.out} already holds a run: give --resume or another folder")
+    with tempfile.TemporaryDirectory(prefix="judged-") as folder:
+        run = Run(options, held, Path(folder))
+        source = Source(
+            options.settings, options.tokenizer, dict(LEVELS), run.resumed,
+            before=maker(options.settings, options.tokenizer, LEVELS, Path(folder)),
+        )  # fmt: skip
+        with Feed(source, run.table) as feed:  # forks: nothing has touched a device yet
+            try:
+                return run.go(feed)
+            finally:
+                run.close()
+
+
+class Run:
+    """The state of a run between its parts."""
+
+    def __init__(self, options: Options, held: dict[str, Any] | None, folder: Path) -> None:
+        self.options, self.settings, self.folder = options, options.settings, folder
+        self.held = held
+        self.resumed = held["resumed"] + 1 if held else 0
+        self.phase: Phase = held["phase"] if held else "base"
+        self.clock = Clock(held["seconds"] if held else 0.0)
+        self.journal = Journal(options.out, self.clock, options.quiet)
+        self.curriculum = Curriculum.begin(dict(LEVELS), tuple(SCREENS), self.settings.images)
+        self.table = Table(tuple(LEVELS))
+        self.control = Control(options.out / "control.json")
+        self.jobs = jobs(LEVELS, self.settings.amounts)
+        self.labels = Tokenizer(Library.from_file(str(options.tokenizer)), str(options.tokenizer)).label_ids
+        self.progress = {phase: Progress() for phase in PHASES}
+        self._stop = False
+        self._writer, self._writing = ThreadPoolExecutor(1), cast("Future[None] | None", None)
+        self._quick: tuple[list[Any], list[Any]] | None = None
+        if held:
+            self.curriculum.restore(json.loads(held["curriculum"]))
+            self.progress = {phase: Progress(**held["progress"][phase]) for phase in PHASES}
+        self.table.write(self.curriculum.weights(), self.curriculum.tops)
+        self.table.set_phase(PHASES.index(self.phase))
+
+    def go(self, feed: Feed) -> dict[str, Any]:
+        """Every part that is not behind us."""
+        self.feed = feed
+        device = torch.device(self.options.device)
+        with _on_signal(self._ask_to_stop):
+            self._prepare(device)
+            if self.phase == "base":
+                self._train("base", self._step("base"))
+                self._finish_base()
+            wrapped = self._attach()
+            step = self._step("adapter")
+            self._train("adapter", step)
+            files.write_tensors(self.options.out / "checkpoints" / "adapter.pt", adapter_state(wrapped))
+            return self._results(wrapped)
+
+    def close(self) -> None:
+        """Wait for the last write."""
+        self._written()
+        self._writer.shutdown()
+
+    def _prepare(self, device: torch.device) -> None:
+        torch.set_float32_matmul_precision("high")
+        torch.manual_seed(self.settings.seed)
+        config = json.loads(self.options.config.read_text())
+        self.network = Decider(config).to(device)
+        self.flag = nn.Linear(self.network.lm_head.weight.shape[1], 1).to(device)
+        if device.type == "cuda":
+            self._pin()
+            # A layer's code serves every kind of layer, with and without an adapter.
+            torch._dynamo.config.recompile_limit = PROGRAMS
+            self.network.compile_layers()
+        self.name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        self.journal.write(
+            "start", device=self.name, parameters=sum(p.numel() for p in self.network.parameters()), resumed=self.resumed,
+            phase=self.phase, levels=dict(LEVELS),
+        )  # fmt: skip
+        self._recipe()
+
+    def _pin(self) -> None:
+        """Let the device read the workers' memory without a copy in between."""
+        for slots in self.feed.slots:
+            memory = slots.whole()
+            torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(memory.ctypes.data, memory.nbytes, 0))
+
+    def _step(self, phase: Phase) -> Step:
+        cells = self.curriculum.seen.size
+        step = Step(
+            self.network, self.flag, self.labels, self.settings.rates(phase), cells, self.settings.clip
+        )
+        if self.held and self.held["phase"] == phase:
+            step.restore(self.held["step"])
+        return step
+
+    def _train(self, phase: Phase, step: Step) -> None:
+        self.phase = phase
+        self.control.end_phase = False
+        shares = self.settings.base.share + (self.settings.adapter.share if phase == "adapter" else 0.0)
+        self._quick = None
+        PhaseLoop(
+            phase, self.settings, step, self.feed, self.table, self.curriculum, self.control, self.clock, self.journal,
+            self.progress[phase], until=self.settings.seconds * min(1.0, shares), judge=self._judge, save=self._save,
+            stopping=lambda: self._stop,
+        ).run()  # fmt: skip
+
+    def _judge(self) -> dict[str, float]:
+        """Accuracy by family on the regular held-out samples, kept on the device from the first time on."""
+        if self._quick is None:
+            items = [item for family in LEVELS for item in self._quick_items(family)]
+            device = self.network.lm_head.weight.device
+            self._quick = (items, list(prepared(items, self.settings.buckets, device)))
+        items, batches = self._quick
+        return accuracy(logits_of(self.network, batches, self.labels), items)
+
+    def _quick_items(self, family: str) -> list[Any]:
+        form = FORMS[self.phase]
+        chosen = [
+            job for job in self.jobs
+            if (job.split, job.form, job.family, job.kind) == ("held-out", form, family, "plain")
+        ]  # fmt: skip
+        return quick([self._load(job) for job in chosen], self.settings.amounts.quick)
+
+    def _load(self, job: Job) -> list[Any]:
+        return load(self.folder, job, self.feed.check)
+
+    def _save(self, step: State) -> None:
+        """Write the state while training goes on; the write before this one is over by then, or its error is raised."""
+        document = {
+            "phase": self.phase, "seconds": self.clock.now(), "resumed": self.resumed, "step": step,
+            "curriculum": json.dumps(self.curriculum.state()),
+            "progress": {phase: asdict(progress) for phase, progress in self.progress.items()},
+        }  # fmt: skip
+        self._written()
+        self._writing = self._writer.submit(files.save, self.options.out / "state", document)
+        self._recipe()
+
+    def _written(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None
+
+    def _finish_base(self) -> None:
+        """Round the base for good. From here on checkpoints/base.pt is what the adapter stands on."""
+        files.write_tensors(self.options.out / "checkpoints" / "base.pt", _rounded(self.network))
+        self.journal.write("base done", step=self.progress["base"].steps)
+        self.curriculum.seen *= 0  # the adapter reads another form: what the base can do says little
+        self.curriculum.right *= 0
+
+    def _attach(self) -> Any:
+        """The rounded base with an adapter on it."""
+        saved = torch.load(
+            self.options.out / "checkpoints" / "base.pt", map_location="cpu", weights_only=True
+        )
+        self.network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
+        options = adapter_options()
+        round_base(self.network, options["target_modules"])
+        torch.manual_seed(self.settings.seed + 1)
+        wrapped = attach(self.network, options)
+        if self.network.lm_head.weight.device.type == "cuda":
+            torch.cuda.empty_cache()
+            self.network.compile_layers()
+        return wrapped
+
+    def _results(self, wrapped: Any) -> dict[str, Any]:
+        judge = Judge(
+            self.network, wrapped, self.labels, self.settings, self.jobs, self.folder, self.feed.check
+        )
+        results, fitted = judge.results()
+        results["too_long"] = self.feed.too_long()
+        write_json(self.options.out / "results.json", results)
+        write_json(self.options.out / "checkpoints" / "decision_config.json", fitted.document())
+        self.journal.write("results", **results)
+        self._recipe(finished=True)
+        draw(self.options.out)
+        return results
+
+    def _recipe(self, finished: bool = False) -> None:
+        write_recipe(
+            self.options.out, self.settings, self.name, seconds=round(self.clock.now(), 1), finished=finished,
+            resumed=self.resumed, progress={phase: asdict(progress) for phase, progress in self.progress.items()},
+        )  # fmt: skip
+
+    def _ask_to_stop(self) -> None:
+        self._stop = True
+
+
+def _rounded(network: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().bfloat16().cpu().clone() for name, tensor in network.state_dict().items()}
+
+
+class _on_signal:  # noqa: N801
+    """While inside, SIGTERM and SIGINT ask instead of ending. Only the main thread can do that; elsewhere nothing."""
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        self._ask = ask
+        self._old: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            try:
+                self._old[number] = signal.signal(number, lambda *_: self._ask())
+            except ValueError:
+                return
+
+    def __exit__(self, *unused: object) -> None:
+        for number, old in self._old.items():
+            signal.signal(number, old)
+
+
+__all__ = ["Options", "Run", "StoppedError", "train"]

@@ -1,0 +1,108 @@
+"""What a finished run is worth: calibrated, then judged on everything held out, with the adapter and without.
+
+Covers: results.json and decision_config.json. Does not cover: fitting (`calibration`) or answering (`evaluation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.checkpoint.training import calibration
+from kit.checkpoint.training.encode import Encoded
+from kit.checkpoint.training.evaluation import (
+    accuracy,
+    accuracy_by_candidates,
+    accuracy_by_level,
+    flips,
+    hits,
+    logits_of,
+    prepared,
+)
+from kit.checkpoint.training.judged import PERMUTED, Job, load, load_pairs
+from kit.checkpoint.training.settings import Settings
+
+Alive = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Answers for a network. wrapped: PEFT's model around it, to switch the adapter off; jobs: what there is to judge on."""
+
+    network: Any
+    wrapped: Any
+    labels: Sequence[int]
+    settings: Settings
+    jobs: Sequence[Job]
+    folder: Path
+    alive: Alive
+
+    def results(self) -> tuple[dict[str, Any], calibration.Fitted]:
+        """Everything there is to say, as JSON, and what was fitted."""
+        judged, fit_on = self._items("held-out", "chat"), self._items("calibration", "chat")
+        fit_logits = self._logits(fit_on)
+        fitted = calibration.fitted(fit_logits, _right(fit_on), _pictured(fit_on))
+        logits = self._logits(judged)
+        pairs = [
+            pair
+            for job in self.jobs
+            if job.kind == PERMUTED
+            for pair in load_pairs(self.folder, job, self.alive)
+        ]
+        found = {
+            "format": "kit-training-results/1",
+            "calibration": {**asdict(fitted), "samples": len(fit_on), "trust": calibration.TRUST},
+            "held_out": {**_scores(logits, judged), **self._confidence(logits, judged, fitted)},
+            "flips": flips(self.network, pairs, self.settings.buckets, self.labels),
+        }
+        bare = self._items("held-out", "bare")
+        with self.wrapped.disable_adapter():
+            found["without_adapter"] = _scores(self._logits(judged), judged)
+            found["base_in_its_own_form"] = _scores(self._logits(bare), bare)
+        return found, fitted
+
+    def _items(self, split: str, form: str) -> list[Encoded]:
+        chosen = [job for job in self.jobs if (job.split, job.form, job.kind) == (split, form, "plain")]
+        return [item for job in chosen for item in load(self.folder, job, self.alive)]
+
+    def _logits(self, items: Sequence[Encoded]) -> NDArray[np.float64]:
+        device = self.network.lm_head.weight.device
+        return logits_of(self.network, prepared(items, self.settings.buckets, device), self.labels)
+
+    def _confidence(
+        self, logits: NDArray[np.float64], items: Sequence[Encoded], fitted: calibration.Fitted
+    ) -> dict[str, float]:
+        right, images = _right(items), _pictured(items)
+        scaled = logits / np.where(images, fitted.mm_temperature, fitted.temperature)[:, None]
+        sure = calibration.probabilities(scaled, 1.0).max(-1) >= fitted.threshold
+        return {
+            "error_before": calibration.error(logits, right, 1.0),
+            "error_after": calibration.error(scaled, right, 1.0),
+            "share_over_threshold": float(sure.mean()),
+            "accuracy_over_threshold": float(hits(logits, items)[sure].mean()) if sure.any() else 0.0,
+        }
+
+
+def _scores(logits: NDArray[np.float64], items: Sequence[Encoded]) -> dict[str, Any]:
+    match = [index for index, item in enumerate(items) if item.family == "match"]
+    return {
+        "questions": len(items),
+        "accuracy": round(float(hits(logits, items).mean()), 4),
+        "by_family": accuracy(logits, items),
+        "by_level": accuracy_by_level(logits, items),
+        "by_candidates": accuracy_by_candidates(logits, items),
+        "match_by_candidates": accuracy_by_candidates(logits[match], [items[i] for i in match]),
+    }
+
+
+def _right(items: Sequence[Encoded]) -> NDArray[np.int64]:
+    return np.array([item.right for item in items], dtype=np.int64)
+
+
+def _pictured(items: Sequence[Encoded]) -> NDArray[np.bool_]:
+    return np.array([item.pixels is not None for item in items], dtype=bool)

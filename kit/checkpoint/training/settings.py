@@ -1,0 +1,113 @@
+"""What a training run is made with: shapes of its batches, rates, times, amounts.
+
+Covers: `Bucket`, `Settings` and the published ones. Does not cover: the network's own sizes (its config.json) or the
+mixture of tasks, which the curriculum moves. Imports nothing heavy: workers read it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Phase = Literal["base", "adapter"]
+PHASES: tuple[Phase, ...] = ("base", "adapter")
+FORMS: dict[Phase, Literal["bare", "chat"]] = {"base": "bare", "adapter": "chat"}
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The fixed shape of a batch. tokens, patches: of one sample at most. batch: samples."""
+
+    tokens: int
+    patches: int
+    batch: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.tokens}x{self.batch}" + (f"+{self.patches}" if self.patches else "")
+
+
+def bucket_for(buckets: Sequence[Bucket], tokens: int, patches: int) -> Bucket | None:
+    """The first bucket that takes a sample, text going only where no patches are; None where none does.
+
+    `buckets` are in ascending order of what they hold.
+    """
+    for bucket in buckets:
+        if tokens <= bucket.tokens and patches <= bucket.patches and bool(patches) == bool(bucket.patches):
+            return bucket
+    return None
+
+
+STEP_TOKENS = 36_864  # of every bucket, so that what works on tokens alone has one shape
+BUCKETS = (
+    *(Bucket(tokens, 0, STEP_TOKENS // tokens) for tokens in (128, 192, 256, 384, 512)),
+    *(
+        Bucket(tokens, patches, STEP_TOKENS // tokens)
+        for tokens, patches in ((192, 288), (256, 288), (384, 1024), (512, 1024))
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of one phase. share: of the run's seconds. warm_up: steps. decay: of matrices. flags: weight of the candidates' loss."""
+
+    share: float
+    peak: float
+    warm_up: int = 150
+    decay: float = 0.1
+    flags: float = 1.0
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Samples a family and level. quick: of the regular evaluation, a family."""
+
+    held_out: int = 200
+    calibration: int = 120
+    permuted: int = 400
+    quick: int = 200
+
+
+@dataclass(frozen=True)
+class Settings:
+    """seconds: of wall time for everything. steps: of a phase at most, 0 for as many as fit.
+
+    dropout: of BPE merges. below: the share of samples from under a family's level. images: the share of samples with
+    screens once they have joined. slots: batches a worker prepares ahead.
+    """
+
+    seconds: float = 1300.0
+    steps: int = 0
+    seed: int = 1
+    workers: int = 20
+    buckets: tuple[Bucket, ...] = BUCKETS
+    base: Rates = Rates(share=0.75, peak=2e-3)
+    adapter: Rates = Rates(share=0.21, peak=1.5e-3, warm_up=50, decay=0.0)
+    amounts: Amounts = field(default_factory=Amounts)
+    clip: float = 1.0
+    dropout: float = 0.05
+    below: float = 0.4
+    images: float = 0.25
+    slots: int = 3
+    curriculum_every: int = 200  # steps
+    evaluate_every: float = 45.0  # seconds
+    save_every: float = 50.0  # seconds
+
+    def rates(self, phase: Phase) -> Rates:
+        return self.base if phase == "base" else self.adapter
+
+
+TINY = Settings(
+    seconds=20.0,
+    steps=20,
+    workers=1,
+    buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(512, 1024, 4)),
+    base=Rates(share=0.5, peak=2e-3, warm_up=5),
+    adapter=Rates(share=0.5, peak=1.5e-3, warm_up=5, decay=0.0),
+    amounts=Amounts(held_out=2, calibration=2, permuted=4, quick=4),
+    curriculum_every=5,
+    evaluate_every=5.0,
+    save_every=5.0,
+)  # what tests run

@@ -1,0 +1,198 @@
+"""One step of training: both losses, their gradients, AdamW; on a GPU the whole of it captured once a bucket and replayed.
+
+Covers: `Step` and what it counts on the device (losses, right answers by family and level), its state saved and put back in
+place, so that captured steps go on working. Does not cover: when to step, with which rate, or what the counts decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from kit.checkpoint.training.batch import Batch
+from kit.checkpoint.training.batches import CELLS, Arrived
+from kit.checkpoint.training.settings import Bucket, Rates
+
+BETAS = (0.9, 0.95)
+WARM = 3  # steps before a capture, at rate 0
+VISION = "model.visual."
+State = dict[str, dict[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Since the last reading. steps; label and flag: mean losses, NaN where there was no step; seen, right: [cells]."""
+
+    steps: int
+    label: float
+    flag: float
+    seen: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+
+class Step:
+    """Trains a network's trainable parameters and a linear flag on the end of every candidate's line.
+
+    labels: the 32 token ids. cells: families times levels. The flag says "this is the right one" and serves training
+    only: copying begins with it. Parameters of the vision tower move on batches with images alone.
+    """
+
+    def __init__(
+        self, network: Any, flag: nn.Linear, labels: Sequence[int], rates: Rates, cells: int, clip: float
+    ) -> None:
+        self.network, self.flag, self.rates, self.clip = network, flag, rates, clip
+        self.device = flag.weight.device
+        self._labels = torch.tensor(labels, device=self.device)
+        named = {name: p for name, p in network.named_parameters() if p.requires_grad}
+        self._text = {name: p for name, p in named.items() if not name.startswith(VISION)}
+        self._text |= {f"flag.{name}": p for name, p in flag.named_parameters()}
+        self._vision = {name: p for name, p in named.items() if name.startswith(VISION)}
+        self.rate = torch.tensor(0.0, device=self.device)
+        self._sums = torch.zeros(3, device=self.device)
+        self._seen, self._right = (torch.zeros(cells, device=self.device) for _ in range(2))
+        groups = (self._text, self._vision) if self._vision else (self._text,)
+        self._optimizers = [self._optimizer(parameters) for parameters in groups]
+        self._batches: dict[Bucket, tuple[Batch, Tensor, dict[str, Tensor]]] = {}
+        self._graphs: dict[Bucket, torch.cuda.CUDAGraph] = {}
+        self._pool: Any = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+
+    def run(self, arrived: Arrived, rate: float) -> bool:
+        """One step on a batch; True where its bucket was captured first. On a GPU it returns before the step is over."""
+        batch, cells = self._load(arrived)
+        if self.device.type != "cuda":
+            self.rate.fill_(rate)
+            self._step(batch, cells)
+            return False
+        new = arrived.bucket not in self._graphs
+        if new:
+            self._graphs[arrived.bucket] = self._capture(batch, cells)
+        self.rate.fill_(rate)
+        self._graphs[arrived.bucket].replay()
+        return new
+
+    def read(self) -> Counts:
+        """Counts since the last reading; waits for the device."""
+        steps, label, flag = self._sums.tolist()
+        seen, right = (t.double().cpu().numpy().copy() for t in (self._seen, self._right))
+        for tensor in (self._sums, self._seen, self._right):
+            tensor.zero_()
+        none = float("nan")
+        return Counts(
+            int(steps), label / steps if steps else none, flag / steps if steps else none, seen, right
+        )
+
+    def state(self) -> State:
+        """Parameters, moments and steps taken, by parameter, on the CPU."""
+        held: State = {}
+        for name, parameter, moments in self._each():
+            held[name] = {"value": parameter.detach().cpu().clone()}
+            held[name] |= {
+                key: moments[key].detach().cpu().clone() for key in ("exp_avg", "exp_avg_sq", "step")
+            }
+        return held
+
+    def restore(self, state: State) -> None:
+        """Put a state back in place. Raises KeyError where it is another network's."""
+        with torch.no_grad():
+            for name, parameter, moments in self._each():
+                parameter.copy_(state[name]["value"])
+                for key in ("exp_avg", "exp_avg_sq", "step"):
+                    moments[key].copy_(state[name][key])
+                if parameter.grad is not None:
+                    parameter.grad.zero_()
+
+    def _each(self) -> list[tuple[str, nn.Parameter, dict[str, Tensor]]]:
+        parameters = self._text | self._vision
+        states = {p: moments for optimizer in self._optimizers for p, moments in optimizer.state.items()}
+        return [(name, p, states[p]) for name, p in parameters.items()]
+
+    def _optimizer(self, parameters: Mapping[str, nn.Parameter]) -> torch.optim.AdamW:
+        cuda = self.device.type == "cuda"
+        groups = [
+            {"params": [p for p in parameters.values() if p.ndim > 1], "weight_decay": self.rates.decay},
+            {"params": [p for p in parameters.values() if p.ndim <= 1], "weight_decay": 0.0},
+        ]
+        groups = [group for group in groups if group["params"]]
+        optimizer = torch.optim.AdamW(groups, lr=self.rate, betas=BETAS, fused=cuda, capturable=cuda)
+        for parameter in parameters.values():
+            parameter.grad = torch.zeros_like(parameter)
+            optimizer.state[parameter] = {
+                "step": torch.zeros((), device=self.device),
+                "exp_avg": torch.zeros_like(parameter),
+                "exp_avg_sq": torch.zeros_like(parameter),
+            }
+        return optimizer
+
+    def _load(self, arrived: Arrived) -> tuple[Batch, Tensor]:
+        """The bucket's tensors, filled. Bytes go over as they are and are widened there."""
+        fields = {name: torch.from_numpy(array) for name, array in arrived.arrays.items()}
+        if arrived.bucket not in self._batches:
+            arrays = {name: array for name, array in arrived.arrays.items() if name != CELLS}
+            narrow = {name: tensor.to(self.device, copy=True) for name, tensor in fields.items()}
+            self._batches[arrived.bucket] = (Batch.of(arrays, self.device), narrow[CELLS].long(), narrow)
+        batch, cells, narrow = self._batches[arrived.bucket]
+        for name, tensor in fields.items():
+            target: Tensor = cells if name == CELLS else getattr(batch, name)
+            if target.dtype == tensor.dtype:
+                target.copy_(tensor, non_blocking=True)
+            else:
+                narrow[name].copy_(tensor, non_blocking=True)
+                target.copy_(narrow[name])
+        return batch, cells
+
+    def _capture(self, batch: Batch, cells: Tensor) -> torch.cuda.CUDAGraph:
+        kept = [tensor.clone() for tensor in (self._sums, self._seen, self._right)]
+        self.rate.fill_(0.0)
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM):
+                self._step(batch, cells)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            self._step(batch, cells)
+        for tensor, value in zip((self._sums, self._seen, self._right), kept, strict=True):
+            tensor.copy_(value)
+        return graph
+
+    def _step(self, batch: Batch, cells: Tensor) -> None:
+        label, flag, right = self._losses(batch)
+        (label + self.rates.flags * flag).backward()  # type: ignore[no-untyped-call]
+        images = batch.pixels is not None
+        moved = [*self._text.values(), *(self._vision.values() if images else ())]
+        nn.utils.clip_grad_norm_(moved, self.clip, foreach=True)
+        for optimizer in self._optimizers if images else self._optimizers[:1]:
+            optimizer.step()
+        for parameter in moved:
+            if parameter.grad is not None:
+                parameter.grad.zero_()
+        with torch.no_grad():
+            self._sums += torch.stack((torch.ones_like(label), label, flag)).detach()
+            self._seen.scatter_add_(0, cells, torch.ones_like(right))
+            self._right.scatter_add_(0, cells, right)
+
+    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """(label loss, flag loss, 1 for each right answer [B])."""
+        rows = self.network(batch)
+        logits = label_logits(rows, batch, self.network.lm_head.weight, self._labels)
+        label = F.cross_entropy(logits, batch.right)
+        ends = rows.gather(1, batch.lines.unsqueeze(-1).expand(-1, -1, rows.shape[-1])).float()
+        wanted = (torch.arange(batch.lines.shape[1], device=rows.device) == batch.right.unsqueeze(-1)).float()
+        each = F.binary_cross_entropy_with_logits(self.flag(ends).squeeze(-1), wanted, reduction="none")
+        flag = (each * batch.line_mask).sum() / batch.line_mask.sum()
+        return label, flag, (logits.argmax(1) == batch.right).float()
+
+
+def label_logits(rows: Tensor, batch: Batch, head: Tensor, labels: Tensor) -> Tensor:
+    """FP32 [B, 32] from the rows at the answers; -inf for labels that are no candidate."""
+    answers = rows[torch.arange(len(rows), device=rows.device), batch.answer].float()
+    logits = answers @ head.index_select(0, labels).float().t()
+    return logits.masked_fill(batch.line_mask == 0, float("-inf"))

@@ -1,0 +1,91 @@
+"""Lookup: the value a state gives for a key, the key of a value, the row that has a value."""
+
+from __future__ import annotations
+
+import random
+
+from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import prose
+from kit.checkpoint.training.tasks.parts import Part, choice, single
+from kit.checkpoint.training.vocabulary import Wordings, distinct, invented, several, word
+
+LEVELS = 4
+VALUE = Wordings(
+    train=("What is the {key}?", "Which {key} is given?", "What does the state give as {key}?", "Which value has {key}?", "What is the value of {key}?",
+           "{key}?", "Read the {key} off the state.", "Which one is the {key}?", "What is {key} set to?", "Pick the {key}.", "What stands under {key}?",
+           "Tell me the {key}.", "Which {key} does the record have?", "What was given for {key}?"),
+    calibration=("What does the record give as {key}?", "Which value stands under {key}?"),
+    held_out=("What is the {key} in the record?", "Pick the value of {key}.", "Which {key} does the state give?"),
+)  # fmt: skip
+KEY = Wordings(
+    train=("Which entry is {value}?", "Which key has the value {value}?", "Where does {value} stand?", "What is {value} the value of?", "Under which key is {value}?",
+           "Which one has {value}?", "Who or what has {value}?", "Which entry reads {value}?", "Find the one with {value}.", "Which of them is given as {value}?"),
+    calibration=("Which entry has the value {value}?",), held_out=("Which key reads {value}?", "Find the entry with the value {value}."),
+)  # fmt: skip
+OWNER = Wordings(
+    train=("Who has the {value}?", "Who asked for {value}?", "Which person goes with {value}?", "Whose is the {value}?", "Who is listed with {value}?", "Who takes the {value}?",
+           "By whom is {value}?", "{value}: who has it?", "Which name stands with {value}?", "Who of them has {value}?"),
+    calibration=("Which person has {value}?",), held_out=("Who goes with {value}?", "Which name is listed with {value}?"),
+)  # fmt: skip
+OWNED = Wordings(
+    train=("What does {name} have?", "What goes with {name}?", "What stands with {name}?", "What did {name} ask for?", "What is listed with {name}?", "{name} has what?",
+           "What belongs to {name}?", "What does {name} take?", "Which thing goes with {name}?", "What is given for {name}?"),
+    calibration=("Which thing does {name} have?",), held_out=("What did {name} take?", "Which thing is listed with {name}?"),
+)  # fmt: skip
+LINKS = {
+    "train": ("{a}: {b}", "{a} has {b}", "{a} - {b}", "{a} takes the {b}.", "{a} asked for {b}.", "{a} = {b}", "The {b} belongs to {a}.", "{a} ({b})", "{b}: {a}", "for {a}: {b}"),
+    "calibration": ("{a} | {b}", "{a} gets the {b}."),
+    "held-out": ("{a} / {b}", "{a} asked for the {b}.", "The {b} is for {a}."),
+}  # fmt: skip
+
+
+def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
+    """0: two entries; 1: up to four, either way; 2: up to six, lines and sentences; 3: up to ten, at times in a long text."""
+    return single(rng, "lookup", split, level, part(rng, split, level))
+
+
+def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
+    """One question whose candidates are all in the state."""
+    count = rng.randint(2, (2, 4, 6, 10)[level])
+    if level >= 2 and rng.random() < 0.4:
+        return _rows(rng, split, count, level)
+    keys = several(rng, "text key", split, count)
+    values = [value for value in _values(rng, split, count * 2) if value not in keys][:count]
+    record = dict(zip(keys, values, strict=True))
+    pairs = list(record.items())
+    key, value = pairs[rng.randrange(count)]
+    backwards = level > 0 and rng.random() < 0.35
+    asked = KEY.pick(rng, split, value=value) if backwards else VALUE.pick(rng, split, key=key)
+    right, all_of = (key, keys) if backwards else (value, values)
+    return Part(_shown(rng, split, record, level), *choice(rng, asked, right, [item for item in all_of if item != right]))
+
+
+def _rows(rng: random.Random, split: Split, count: int, level: int) -> Part:
+    """Who has what, one a line or a sentence."""
+    people = several(rng, "person", split, count)
+    things = several(rng, rng.choice(("noun", "noun", "value", "service")), split, count)
+    link = rng.choice(LINKS[split])
+    lines = [link.format(a=a, b=b) for a, b in zip(people, things, strict=True)]
+    glue = "\n" if rng.random() < 0.6 else " " if link.endswith(".") else "; "
+    target, owner = rng.randrange(count), rng.random() < 0.5
+    asked = OWNER.pick(rng, split, value=things[target]) if owner else OWNED.pick(rng, split, name=people[target])
+    texts = people if owner else things
+    state = glue.join(lines)
+    if level == 3 and rng.random() < 0.12:
+        state = prose.around(rng, split, f"\n{state}\n", rng.randint(4, 10), [*people, *things])
+    return Part(state, *choice(rng, asked, texts[target], [text for text in texts if text != texts[target]]))
+
+
+def _values(rng: random.Random, split: Split, count: int) -> list[str]:
+    kinds = ("value", "person", "place", "noun", "adjective")
+    return distinct(lambda: invented(rng, split) if rng.random() < 0.25 else word(rng, rng.choice(kinds), split), count)
+
+
+def _shown(rng: random.Random, split: Split, record: dict[str, str], level: int) -> object:
+    if level >= 2 and rng.random() < 0.2:
+        return "\n".join(f"{key}: {value}" for key, value in record.items())
+    if level >= 2 and rng.random() < 0.2:
+        note = {"message": prose.sentence(rng, split)}
+        whole = {word(rng, "parent key", split): record}
+        return note | whole if rng.random() < 0.5 else whole | note
+    return record

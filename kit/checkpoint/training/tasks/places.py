@@ -1,0 +1,76 @@
+"""How a row, a field, a button or a bar of a screen is called: by its place, or by its name where the state gives it.
+
+Covers: `Places`, the texts of all of them and the state that goes with them. Does not cover: what is asked.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kit.checkpoint.training.samples import Question, Split
+from kit.checkpoint.training.tasks.parts import choice, listed
+from kit.checkpoint.training.vocabulary import Wordings
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+TEXTS = Wordings(  # as a candidate
+    train=("the {ordinal} {thing}", "the {ordinal} {thing}", "{thing} {n}", "{ordinal}", "the {ordinal} one", "{ordinal} {thing}", "number {n}", "The {ordinal} {thing}", "{n}", "{thing} number {n}"),
+    calibration=("the {ordinal}", "{thing} no. {n}"), held_out=("{thing} number {n} of all", "The {ordinal} one", "the {ordinal} {thing} of all", "The {ordinal} {thing} here"),
+)  # fmt: skip
+NAMES = Wordings(  # within a question
+    train=("the {ordinal} {thing}", "the {ordinal} {thing}", "{thing} {n}", "the {ordinal} one", "{thing} number {n}", "the {ordinal} {thing} {order}"),
+    calibration=("the {ordinal}",), held_out=("the {ordinal} {thing} here", "the {ordinal} {thing} of all", "the {ordinal} one {order}"),
+)  # fmt: skip
+PLAIN = {
+    "train": ("", "A screenshot.", "Screenshot of the {screen}.", "The image shows a {screen}.", "See the image.", "{screen}", "A {screen} with {count} {thing}s.", "User sent a picture of the {screen}.", "Here is the {screen}."),
+    "calibration": ("Picture of a {screen}.", "A {screen}, see the picture."),
+    "held-out": ("A screenshot of a {screen}.", "The image shows the {screen} with {count} {thing}s.", "See the screenshot of the {screen}."),
+}  # fmt: skip
+LISTS = {
+    "train": ("{Screen}, {order}: {names}.", "{thing}s in order: {names}", "Screenshot of the {screen}. {thing}s: {names}.", "{thing}s {order}: {names}.", "A {screen} with the {thing}s {names}, in order.", "{names}",
+              "The {screen} shows {names} ({order})."),
+    "calibration": ("The {thing}s are {names}.",),
+    "held-out": ("{Screen}, {thing}s {order}: {names}", "Screenshot. The {thing}s in order are {names}."),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Places:
+    """texts: what each is called as a candidate, in order; names: within a question. state: lists names that are used."""
+
+    texts: list[str]
+    names: list[str]
+    state: object
+
+    def which(self, rng: random.Random, asked: str, target: int) -> tuple[Question, int]:
+        """A choice of one of them, in their order half of the time."""
+        if rng.random() < 0.5:
+            return listed(rng, asked, self.texts), target
+        return choice(rng, asked, self.texts[target], [text for n, text in enumerate(self.texts) if n != target])
+
+
+def places(
+    rng: random.Random, split: Split, screen: str, thing: str, order: str, names: Sequence[str], by_name: bool
+) -> Places:
+    """order: "from the top", "from the left". by_name: whether the state may list names, which are then used mostly."""
+    fields = {"screen": screen, "Screen": screen.capitalize(), "thing": thing, "order": order, "count": len(names)}
+    texts, called = by_place(rng, split, TEXTS, fields), by_place(rng, split, NAMES, fields)
+    if by_name and rng.random() < 0.65:
+        state: object = rng.choice(LISTS[split]).format(names=", ".join(names), **fields)
+        if rng.random() < 0.4:
+            state = {"screen": screen, f"{thing}s": list(names)}
+        if rng.random() < 0.75:
+            texts = called = list(names)
+    else:
+        state = rng.choice(PLAIN[split]).format(**fields)
+        if rng.random() < 0.2:
+            state = {"screen": screen}
+    return Places(texts, called, state)
+
+
+def by_place(rng: random.Random, split: Split, wordings: Wordings, fields: dict[str, Any]) -> list[str]:
+    """The first, the second and so on, in one wording; fields: those of `places`."""
+    form = rng.choice(wordings.of(split))
+    return [form.format(ordinal=ORDINALS[n], n=n + 1, **fields) for n in range(fields["count"])]
