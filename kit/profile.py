@@ -34,7 +34,7 @@ class Checkpoint:
     kind: Literal["synthetic", "folder", "hub", "export"]
     generator: str = ""  # synthetic: name of a recipe in kit.checkpoint.recipes
     seed: int = 0  # synthetic
-    digest: str = ""  # synthetic: see kit.checkpoint; export: of what it was made from, "" accepts any
+    digest: str = ""  # synthetic, folder: see kit.checkpoint; export: of what it was made from; "" accepts any
     base: str = ""  # folder, export: path; hub: repository
     base_revision: str = ""  # hub: commit
     adapter: str = ""  # folder: path; hub: repository

@@ -63,7 +63,8 @@ def locate(profile: Profile) -> CheckpointFiles:
     """Find the checkpoint of a profile, generating a synthetic one into the cache on first use.
 
     Synthetic: every file is hashed and must give the pinned digest (with the recipe of every tensor, where the
-    tensors are made at load and never written). Folder: every file is hashed, the digest names what was found.
+    tensors are made at load and never written). Folder: every file is hashed, and must give the pinned digest where
+    the profile pins one; else the digest names what was found.
     Export: every file must be the one its marker names. Hub: every pinned file must be there, lead nowhere else,
     and be unchanged (size and time) since `verify` read it on this machine; 55 GB are not hashed again. Raises
     CheckpointError saying what to do.
@@ -85,7 +86,14 @@ def _folder(checkpoint: Checkpoint) -> CheckpointFiles:
     base, adapter = from_root(checkpoint.base), from_root(checkpoint.adapter)
     hashes = {f"base/{name}": sha for name, sha in hash_files(base).items()}
     hashes |= {f"adapter/{name}": sha for name, sha in hash_files(adapter).items()}
-    return _files(base, adapter, digest_of(hashes), f"folders {checkpoint.base} and {checkpoint.adapter}")
+    found, folders = digest_of(hashes), f"folders {checkpoint.base} and {checkpoint.adapter}"
+    if checkpoint.digest not in ("", found):
+        raise CheckpointError(
+            f"{folders}: their files give digest {found}, the profile pins {checkpoint.digest}; a file was changed, "
+            "added or removed: bring the original back (git restore, where git holds it), or take the digest out of "
+            "the profile to use the folders as they are"
+        )
+    return _files(base, adapter, found, folders)
 
 
 def _export(checkpoint: Checkpoint) -> CheckpointFiles:

@@ -36,6 +36,7 @@ ARCHIVE = "source.tar.gz"
 # Everything a run may depend on, and nothing a user may have left beside it: sources are packed into every bundle.
 SOURCES = (".ci", "docs", "evidence/protocol", "evidence/protocol-2", "kit", "notebooks", "params", "tests")
 AT_ROOT = (".gitattributes", ".gitignore", "LICENSE", "Makefile", "README.md", "environment.yml", "pyproject.toml")
+TENSORS = ".safetensors"
 PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 # What computes a forward, and the distributions that bring it.
 COMPUTING = {
@@ -69,7 +70,7 @@ class PrivateKeyError(ValueError):
 
 
 def source_files(root: str | Path = PROJECT_ROOT) -> list[str]:
-    """Files of the project's own folders that .gitignore does not exclude, and its files at the top, sorted.
+    """Files of the project's own folders that .gitignore does not exclude, but tensors, and its files at the top, sorted.
 
     No git is needed. Understands the patterns this project uses: `name/` and `*.ext` anywhere, `folder/name/` from
     the top.
@@ -81,7 +82,7 @@ def source_files(root: str | Path = PROJECT_ROOT) -> list[str]:
         for directory, folders, names in os.walk(top / source):
             place = Path(directory).relative_to(top)
             folders[:] = sorted(f for f in folders if not _ignored((place / f).as_posix(), True, rules))
-            paths = ((place / name).as_posix() for name in names)
+            paths = ((place / name).as_posix() for name in names if not name.endswith(TENSORS))
             found += [path for path in paths if not _ignored(path, False, rules) and (top / path).is_file()]
     return sorted(found)
 

@@ -109,7 +109,7 @@ def test_a_calibration_without_its_numbers_is_refused(copied: CheckpointFiles, c
 
 
 def test_a_folder_profile_takes_any_folder_and_names_its_bytes(copied: CheckpointFiles, profile: Profile) -> None:
-    folder = pinned(profile, kind="folder", base=str(copied.base), adapter=str(copied.adapter))
+    folder = pinned(profile, kind="folder", base=str(copied.base), adapter=str(copied.adapter), digest="")
     assert checkpoint.locate(folder).digest == profile.checkpoint.digest
     (copied.base / "config.json").write_text("{}")
     assert checkpoint.locate(folder).digest != profile.checkpoint.digest
@@ -120,3 +120,12 @@ def test_make_reports_and_refuses_what_cannot_be_made(profile: Profile, copied: 
     folder = pinned(profile, kind="folder", base=str(copied.base), adapter=str(copied.adapter))
     with pytest.raises(CheckpointError, match="nothing to make"):
         checkpoint.make(folder)
+
+
+def test_a_folder_profile_may_pin_its_bytes(copied: CheckpointFiles, profile: Profile) -> None:
+    keys = {"kind": "folder", "base": str(copied.base), "adapter": str(copied.adapter)}
+    folder = pinned(profile, **keys)  # with the digest of the checkpoint that was copied
+    assert checkpoint.locate(folder).digest == profile.checkpoint.digest
+    (copied.adapter / "decision_config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"the profile pins .*git restore"):
+        checkpoint.locate(folder)

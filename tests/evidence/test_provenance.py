@@ -25,11 +25,13 @@ def test_sources_are_what_git_does_not_ignore_of_the_projects_own() -> None:
         command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\0")
     present = {name for name in listed if name and (PROJECT_ROOT / name).is_file()}
-    own = {name for name in present if name.startswith(tuple(f"{folder}/" for folder in provenance.SOURCES))}
+    folders = tuple(f"{folder}/" for folder in provenance.SOURCES)
+    own = {name for name in present if name.startswith(folders) and not name.endswith(provenance.TENSORS)}
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
     at_root = {name for name in tracked.stdout.split("\0") if name and "/" not in name}
     assert set(provenance.source_files()) == own | at_root
-    assert {name.partition("/")[0] for name in present - own - at_root if name in tracked.stdout} <= {"evidence"}
+    others = {name for name in present - own - at_root if name in tracked.stdout}
+    assert {name.partition("/")[0] for name in others if not name.endswith(provenance.TENSORS)} <= {"evidence"}
 
 
 def test_rules_need_no_git(tmp_path: Path) -> None:
@@ -39,7 +41,7 @@ def test_rules_need_no_git(tmp_path: Path) -> None:
     for name in (
         "kit/a.py", "kit/x.tmp", ".venv/lib.py", "kit.egg-info/PKG", "evidence/runs/1/run.json", "evidence/protocol/c.jsonl",
         "evidence/published/b/run.json", "kit/evidence/runs/kept.py", "kit/__pycache__/m.pyc", ".ci/run", "README.md",
-        "run.log", "keys/KEY", "bundle.tar.gz", "evidence/LEDGER.md",
+        "run.log", "keys/KEY", "bundle.tar.gz", "evidence/LEDGER.md", "kit/checkpoint/decider/base/model.safetensors",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)

@@ -19,9 +19,9 @@ def check_checkpoint(bundle: Bundle) -> None:
     if not bundle.recorded_engines and not bundle.exists("checkpoint.json"):
         return
     document, wanted = bundle.json("checkpoint.json"), bundle.profile["checkpoint"]
-    if wanted["kind"] == "synthetic":
+    if wanted["kind"] == "synthetic" or (wanted["kind"] == "folder" and wanted["digest"]):
         bundle.expect("checkpoint.json digest", document["digest"], wanted["digest"])
-    else:
+    if wanted["kind"] != "synthetic":
         bundle.leave("weights (%s): their files are not in the bundle" % wanted["kind"])
     for engine in bundle.recorded_engines:
         said = bundle.json("records/%s/engine.json" % engine)["describe"].get("checkpoint_digest")
@@ -62,6 +62,7 @@ def check_inventory(bundle: Bundle) -> None:
     elif files:
         bundle.leave("checkpoint.json digest from its files (the recipe of its tensors is in it too)")
     compare_static(bundle, files)
+    compare_shipped(bundle, files)
     if not sum(document["tensors"]["base"].values()):
         bundle.fail("checkpoint.json tensors", "there are none in base")
 
@@ -77,6 +78,19 @@ def compare_static(bundle: Bundle, files: Json) -> None:
     for name in sorted(set(files) & set(packed)):
         if name != FROM_A_PACKAGE and files[name] not in packed[name]:
             bundle.fail("checkpoint.json files %s" % name, "has a digest that no packed source of that name has")
+
+
+def compare_shipped(bundle: Bundle, files: Json) -> None:
+    """Small files of a checkpoint that lies in the project are the packed sources themselves."""
+    wanted = bundle.profile["checkpoint"]
+    if wanted["kind"] != "folder":
+        return
+    sources = bundle.sources()
+    for name in sorted(files):
+        part, _, rest = name.partition("/")
+        shipped = sources.get("%s/%s" % (wanted.get(part), rest))
+        if shipped is not None:
+            bundle.expect("checkpoint.json files %s, from the packed sources" % name, files[name], sha256(shipped))
 
 
 def check_weights(bundle: Bundle) -> None:
