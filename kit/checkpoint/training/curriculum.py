@@ -22,6 +22,7 @@ BEGUN = 0.75  # accuracy at level 0 of FIRST that lets the other texts in
 CLIMB, LEAST = 0.85, 200  # accuracy at the top level that raises it, judged on so many samples
 MEMORY = 0.7  # what remains of older counts at every update
 TEXT_BY, SCREENS_FROM, SCREENS_BY = 0.06, 0.03, 0.15  # of the phase's time
+PUSHED = (0.5, 0.8)  # of the phase: between these every family is raised to its last level, ready or not
 FLOOR, CAP = 0.12, 4.0  # weight = FLOOR + error; at most CAP times the smallest
 
 
@@ -114,7 +115,7 @@ class Curriculum:
         """Take in new counts [families, levels]; what changed, in words. fraction: of the phase's time gone by."""
         self.seen = self.seen * MEMORY + seen
         self.right = self.right * MEMORY + right
-        return [*self._climb(), *self._join(fraction)]
+        return [*self._climb(), *self._push(fraction), *self._join(fraction)]
 
     def _climb(self) -> list[str]:
         changes = []
@@ -124,6 +125,17 @@ class Curriculum:
             if top + 1 < count and seen >= LEAST and self.right[row, top] / seen > CLIMB:
                 self.tops[family] = top + 1
                 changes.append(f"{family} climbs to level {top + 1} at {self.right[row, top] / seen:.3f}")
+        return changes
+
+    def _push(self, fraction: float) -> list[str]:
+        """What is judged is the last level: no family stays where it got stuck."""
+        pushed = min(1.0, (fraction - PUSHED[0]) / (PUSHED[1] - PUSHED[0]))
+        changes = []
+        for family, count in self.levels.items():
+            level = int(pushed * (count - 1))
+            if level > self.tops[family]:
+                self.tops[family] = level
+                changes.append(f"{family} is raised to level {level}")
         return changes
 
     def _join(self, fraction: float) -> list[str]:

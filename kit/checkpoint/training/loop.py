@@ -144,7 +144,10 @@ class Run:
         """Let the device read the workers' memory without a copy in between."""
         for slots in self.feed.slots:
             memory = slots.whole()
-            torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(memory.ctypes.data, memory.nbytes, 0))
+            failed = int(torch.cuda.cudart().cudaHostRegister(memory.ctypes.data, memory.nbytes, 0))  # type: ignore[no-untyped-call]
+            if failed:  # copies then wait, which costs time and nothing else
+                self.journal.write("not pinned", error=failed)
+                return
 
     def _step(self, phase: Phase) -> Step:
         cells = self.curriculum.seen.size

@@ -104,7 +104,6 @@ class PhaseLoop:
                 raise StoppedError(
                     f"stopped at step {self.progress.steps} of phase {self.phase}; the state is saved"
                 )
-        self._count()
         self._evaluate(max(1e-9, self.clock.now() - judged))
         self._let_go(0)
         self._save()
@@ -193,6 +192,7 @@ class PhaseLoop:
         if applied is not None:
             self.journal.write("control", phase=self.phase, step=self.progress.steps, applied=applied)
             self._write_table()
+        self._count()
         steps = sum(count for count, _, _ in self._losses)
         means = [
             sum(losses[0] * losses[which] for losses in self._losses) / steps if steps else float("nan")

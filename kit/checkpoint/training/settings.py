@@ -64,7 +64,7 @@ class Rates:
 class Amounts:
     """Samples a family and level. quick: of the regular evaluation, a family."""
 
-    held_out: int = 200
+    held_out: int = 150
     calibration: int = 120
     permuted: int = 400
     quick: int = 200
@@ -91,7 +91,7 @@ class Settings:
     below: float = 0.4
     images: float = 0.25
     slots: int = 3
-    curriculum_every: int = 200  # steps
+    curriculum_every: int = 100  # steps
     evaluate_every: float = 45.0  # seconds
     save_every: float = 50.0  # seconds
 
@@ -100,7 +100,7 @@ class Settings:
 
 
 TINY = Settings(
-    seconds=20.0,
+    seconds=900.0,
     steps=20,
     workers=1,
     buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(512, 1024, 4)),
