@@ -13,15 +13,16 @@ from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 3
+LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
 LAYOUTS = {"train": ("plain", "axis", "one-colour"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
 STEP = 0.13  # of the chart's height, between any bar and the one asked for
 TALLEST = Wordings(
     train=("Which bar is the tallest?", "Which bar is highest?", "Who has the largest bar?", "Where is the maximum?", "Which one is the top bar?", "Which bar is the largest?", "Which has the highest value?", "Find the highest bar.", "Which one is the tallest?",
-           "Which bar is the longest?", "What is the maximum?"),
+           "Which bar is the longest?", "What is the maximum?", "One bar is higher than the others. Which one?", "Which bar goes up the most?", "Which one has the highest bar?"),
     calibration=("Which one has the tallest bar?",), held_out=("Which bar of the chart is the highest?", "Find the tallest bar.", "Which has the largest bar?"),
 )  # fmt: skip
 SHORTEST = Wordings(
-    train=("Which bar is the shortest?", "Which bar is lowest?", "Who has the smallest bar?", "Where is the minimum?", "Which bar is the smallest?", "Which has the lowest value?", "Find the lowest bar.", "Which one is the shortest?", "What is the minimum?"),
+    train=("Which bar is the shortest?", "Which bar is lowest?", "Who has the smallest bar?", "Where is the minimum?", "Which bar is the smallest?", "Which has the lowest value?", "Find the lowest bar.", "Which one is the shortest?", "What is the minimum?", "One bar is lower than the others. Which one?", "Which bar goes up the least?", "Which one has the lowest bar?"),
     calibration=("Which one has the shortest bar?",), held_out=("Which bar of the chart is the lowest?", "Find the shortest bar.", "Which has the smallest bar?"),
 )  # fmt: skip
 IS_IT = Wordings(
@@ -48,7 +49,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer)
     else:
         question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target)
-    return Part(bars.state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest))])
+    return Part(bars.state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest), LARGE[level])])
 
 
 def _heights(rng: random.Random, count: int, target: int, tallest: bool) -> list[float]:
@@ -59,10 +60,10 @@ def _heights(rng: random.Random, count: int, target: int, tallest: bool) -> list
     return [low if n == target else rng.uniform(low + STEP, 1.0) for n in range(count)]
 
 
-def _drawn(rng: random.Random, split: Split, heights: list[float]) -> Image.Image:
-    screen = Screen(rng, split)
+def _drawn(rng: random.Random, split: Split, heights: list[float], large: float) -> Image.Image:
+    screen = Screen(rng, split, large=large)
     theme, layout = screen.theme, rng.choice(LAYOUTS[split])
-    top, bottom, left, right = 14, screen.height - 14, 16, screen.width - 16
+    top, bottom, left, right = 14, screen.bottom - 14, 16, screen.width - 16
     step = (right - left) / len(heights)
     share = {"thin": 0.35, "ruled": 0.5}.get(layout, rng.choice((0.6, 0.75)))
     one = theme.status[rng.choice(STATUS)]

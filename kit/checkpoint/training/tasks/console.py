@@ -13,11 +13,13 @@ from kit.checkpoint.training.tasks.places import Places, places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 4
+LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
 WHICH = Wordings(
     train=("Which service is {colour}?", "Which row is {colour}?", "Which one has a {colour} mark?", "Find the {colour} service.", "What is shown in {colour}?",
            "Which entry of the console is {colour}?", "Pick the service with the {colour} status.", "Which one is {colour}?", "Where is the {colour} mark?",
-           "Which row has the {colour} status?", "Find the {colour} row.", "Which service is shown in {colour}?"),
-    calibration=("Which row has a {colour} mark?",), held_out=("Which service has the {colour} mark?", "Pick the row that is shown in {colour}.", "Find the row with the {colour} mark."),
+           "Which row has the {colour} status?", "Find the {colour} row.", "Which service is shown in {colour}?", "One row is {colour}. Which one?", "There is one {colour} mark. Where is it?", "Something is {colour} here. What is it?",
+           "Which of the services came up {colour}?", "Which stage is {colour}?"),
+    calibration=("Which row has a {colour} mark?",), held_out=("Which service has the {colour} mark?", "One service is {colour}. Which one is it?", "Pick the row that is shown in {colour}.", "Find the row with the {colour} mark."),
 )  # fmt: skip
 MEANING = {
     "red": Wordings(train=("Which service has failed?", "Which one is down?", "What must be repaired?", "Which service is broken?", "Which row has failed?", "What is down?", "Which one is broken?"), calibration=("Which service is down?",), held_out=("Which one has failed?", "Which row is broken?")),
@@ -38,7 +40,7 @@ COLOUR = Wordings(
            "What is the status of {name}?", "Colour of {name}?"),
     calibration=("What colour is {name}?",), held_out=("What is the status colour of {name}?", "Which colour does {name} have?"),
 )  # fmt: skip
-SCREENS = ("console", "status page", "dashboard", "deployment console", "list of services")
+SCREENS = ("console", "build pipeline", "status page", "dashboard", "deployment console", "list of services")
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
@@ -62,7 +64,7 @@ def _which(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     asked = WHICH.pick(rng, split, colour=colour_word(rng, colour))
     if level >= 2 and colour in MEANING and rng.random() < 0.35:
         asked = MEANING[colour].pick(rng, split)
-    return Part(rows.state, *rows.which(rng, asked, target), images=[_drawn(rng, split, names, colours)])
+    return Part(rows.state, *rows.which(rng, asked, target), images=[_drawn(rng, split, names, colours, LARGE[level])])
 
 
 def _state(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
@@ -72,7 +74,7 @@ def _state(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     colours = [rng.choice(STATUS) for _ in names]
     colours[target] = wanted if answer else rng.choice([item for item in STATUS if item != wanted])
     asked = (HEALTHY if healthy else FAILED).pick(rng, split, name=rows.names[target])
-    return Part(rows.state, *yes_or_no(rng, split, asked, answer), images=[_drawn(rng, split, names, colours)])
+    return Part(rows.state, *yes_or_no(rng, split, asked, answer), images=[_drawn(rng, split, names, colours, LARGE[level])])
 
 
 def _colour(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
@@ -81,18 +83,18 @@ def _colour(rng: random.Random, split: Split, names: list[str], rows: Places, le
     rest = [colour_word(rng, item) for item in STATUS if item != colours[target]]
     asked = COLOUR.pick(rng, split, name=rows.names[target])
     question = choice(rng, asked, colour_word(rng, colours[target]), rng.sample(rest, rng.randint(1, len(rest))))
-    return Part(rows.state, *question, images=[_drawn(rng, split, names, colours)])
+    return Part(rows.state, *question, images=[_drawn(rng, split, names, colours, LARGE[level])])
 
 
-def _drawn(rng: random.Random, split: Split, names: list[str], colours: list[str]) -> Image.Image:
-    screen = Screen(rng, split)
+def _drawn(rng: random.Random, split: Split, names: list[str], colours: list[str], large: float) -> Image.Image:
+    screen = Screen(rng, split, large=large)
     kind, right, cards = rng.choice(MARKS[split]), rng.random() < 0.5, rng.random() < 0.6
     size = rng.choice((14, 16, 18, 20))
-    for row, name, colour in zip(screen.rows(len(names), screen.title("console"), screen.height), names, colours, strict=True):
+    for row, name, colour in zip(screen.rows(len(names), screen.title("console"), screen.bottom), names, colours, strict=True):
         if cards:
             screen.box(row, screen.theme.card, screen.theme.line)
         else:
             screen.line((row[0], row[3] + 3, row[2], row[3] + 3), screen.theme.line)
         screen.mark(kind, row, screen.theme.status[colour], right)
-        screen.text(row[0] + (14 if right else 50), (row[1] + row[3]) / 2, name, size)
+        screen.text(row[0] + (14 if right else 84 if kind == "block" else 50), (row[1] + row[3]) / 2, name, size)
     return screen.image

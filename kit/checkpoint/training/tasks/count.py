@@ -12,6 +12,7 @@ from kit.checkpoint.training.tasks.parts import Part, listed, score, single
 from kit.checkpoint.training.vocabulary import Wordings
 
 LEVELS = 3
+LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
 SHAPES = ("circle", "square", "triangle")
 LAYOUTS = {"train": ("grid", "grid", "loose"), "calibration": ("columns",), "held-out": ("shifted", "wide")}
 COLOUR = Wordings(
@@ -49,16 +50,16 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     unit = rng.choice(("{n}", "{n}", "{n} marks"))
     texts = [unit.format(n=n) for n in range(top + 1)]
     question = score(asked, texts) if rng.random() < 0.6 else listed(rng, asked, texts)
-    return Part(STATES.pick(rng, split), question, right, [_drawn(rng, split, marks)])
+    return Part(STATES.pick(rng, split), question, right, [_drawn(rng, split, marks, LARGE[level])])
 
 
-def _drawn(rng: random.Random, split: Split, marks: list[str]) -> Image.Image:
-    screen = Screen(rng, split)
+def _drawn(rng: random.Random, split: Split, marks: list[str], large: float) -> Image.Image:
+    screen = Screen(rng, split, large=large)
     layout = rng.choice(LAYOUTS[split])
     columns, rows = {"columns": (3, 4), "wide": (6, 2)}.get(layout, (4, 3))
     cells = rng.sample([(x, y) for x in range(columns) for y in range(rows)], len(marks))
     shape = rng.choice(SHAPES)
-    wide, high = screen.width / columns, screen.height / rows
+    wide, high = screen.width / columns, screen.bottom / rows
     radius = min(wide, high) * rng.choice((0.26, 0.32, 0.38))
     play = 0.1 if layout == "loose" else 0.0
     for (x, y), colour in zip(cells, marks, strict=True):

@@ -13,10 +13,11 @@ from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 3
+LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
 LAYOUTS = {"train": ("bottom", "bottom-wide", "middle"), "calibration": ("high",), "held-out": ("low", "top")}
 WHICH = Wordings(
     train=("Which button is highlighted?", "Which button is the primary one?", "Which button is filled with colour?", "Find the main button.", "Which button stands out?", "Which button is the main one?", "Which button is coloured?",
-           "Which one is the primary button?", "Which of the buttons stands out?", "Find the highlighted button.", "Which button should the user press?", "Which one is highlighted?"),
+           "Which one is the primary button?", "Which of the buttons stands out?", "Find the highlighted button.", "Which button should the user press?", "Which one is highlighted?", "One button is coloured. Which one?", "Which button is filled?", "Which of these buttons has a colour?"),
     calibration=("Which one is the main button?",), held_out=("Which of the buttons is highlighted?", "Which button is the coloured one?", "Find the button that stands out."),
 )  # fmt: skip
 IS_IT = Wordings(
@@ -52,17 +53,17 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     else:
         others = [colour_word(rng, item) for item in (*COLOURS, "grey") if item != colour]
         question, right = choice(rng, COLOUR.pick(rng, split), colour_word(rng, colour), rng.sample(others, rng.randint(1, 3)))
-    return Part(buttons.state, question, right, [_drawn(rng, split, names, main, colour)])
+    return Part(buttons.state, question, right, [_drawn(rng, split, names, main, colour, LARGE[level])])
 
 
-def _drawn(rng: random.Random, split: Split, names: list[str], main: int, colour: str) -> Image.Image:
-    screen = Screen(rng, split)
+def _drawn(rng: random.Random, split: Split, names: list[str], main: int, colour: str, large: float) -> Image.Image:
+    screen = Screen(rng, split, large=large)
     theme, layout = screen.theme, rng.choice(LAYOUTS[split])
     margin = rng.choice((8, 14, 20))
-    box = (margin, margin, screen.width - margin, screen.height - margin)
+    box = (margin, margin, screen.width - margin, screen.bottom - margin)
     screen.box(box, theme.card, theme.line, 2, rng.choice((0, 6)))
     tall = rng.choice((34, 40, 46))
-    height = screen.height
+    height = screen.bottom
     top = {"bottom": height - margin - tall - 10, "bottom-wide": height - margin - tall - 4, "middle": height * 0.5 - tall / 2,
            "high": height * 0.3, "low": height * 0.66, "top": margin + 12}[layout]  # fmt: skip
     for n in range(rng.randint(1, 3)):  # lines of a message, as grey strokes

@@ -2,7 +2,7 @@
 
 Covers: a `Screen` to draw on, and the look of each split, which no other split has: palettes, sizes, marks.
 Every size is a multiple of 32 with 65,536 pixels or more, so that no image is resized on its way to the model, and
-at most 288 patches, so that a batch of screens has one shape.
+most have at most 288 patches, so that a batch of screens has one shape; some are larger.
 Does not cover: what a screen shows (the modules of the screen families).
 """
 
@@ -21,6 +21,7 @@ Colour = tuple[int, int, int]
 Box = tuple[float, float, float, float]
 STATUS = ("green", "amber", "red", "blue", "grey")
 COLOUR_WORDS = {"amber": ("amber", "yellow", "orange"), "grey": ("grey", "grey", "gray")}  # the others go by their name
+CAPTIONS = ("page 1 of 2", "updated just now", "release notes", "help", "night shift", "ready", "part two", "overview")
 JITTER = 10  # of 255, around every colour of a palette
 
 
@@ -68,21 +69,32 @@ SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
     "calibration": ((192, 384), (320, 224)),
     "held-out": ((224, 320), (384, 192), (288, 256)),
 }
+LARGE: dict[Split, tuple[tuple[int, int], ...]] = {
+    "train": ((384, 256), (512, 256), (320, 320), (448, 320), (640, 384), (480, 288)),
+    "calibration": ((416, 256),),
+    "held-out": ((352, 288), (512, 320), (576, 352)),
+}
 MARKS: dict[Split, tuple[str, ...]] = {
-    "train": ("dot", "pill", "bar", "chip", "stripe"), "calibration": ("square",), "held-out": ("diamond", "ring", "flag"),
+    "train": ("dot", "pill", "bar", "chip", "stripe", "block", "block"), "calibration": ("square",), "held-out": ("diamond", "ring", "flag"),
 }  # fmt: skip
 
 
 class Screen:
     """A picture in the look of a split."""
 
-    def __init__(self, rng: random.Random, split: Split, size: tuple[int, int] | None = None) -> None:
+    def __init__(self, rng: random.Random, split: Split, size: tuple[int, int] | None = None, large: float = 0.0) -> None:
+        """large: how often it is one of LARGE. bottom: where what it shows may end, above a caption at times."""
         self.rng = rng
         self.split = split
-        self.width, self.height = size or rng.choice(SIZES[split])
+        self.width, self.height = size or rng.choice((LARGE if rng.random() < large else SIZES)[split])
         self.theme = _jittered(rng, rng.choice(THEMES[split]))
         self.image = Image.new("RGB", (self.width, self.height), self.theme.page)
         self._draw = ImageDraw.Draw(self.image)
+        self.bottom = self.height
+        if rng.random() < 0.3:
+            self.bottom -= rng.choice((18, 22, 26))
+            self.box((0, self.bottom, self.width, self.height), rng.choice((self.theme.card, self.theme.line, self.theme.ink)))
+            self.text(8, (self.bottom + self.height) / 2, rng.choice(CAPTIONS), 12, self.theme.page)
 
     def box(self, box: Box, fill: Colour | None = None, outline: Colour | None = None, width: int = 1, radius: int = 0) -> None:
         """A rectangle of (left, top, right, bottom), rounded by `radius`."""
@@ -128,6 +140,9 @@ class Screen:
             self.shape({"dot": "circle"}.get(kind, kind), x, middle, r, colour)
         elif kind == "pill":
             self.box((x - 26, middle - r, x + 20, middle + r), colour, radius=int(r))
+        elif kind == "block":
+            wide = min(self.width * 0.3, 76)
+            self.box((end - wide, top, end, bottom) if right else (left, top, left + wide, bottom), colour)
         elif kind == "chip":
             self.box((x - 20, middle - r, x + 20, middle + r), colour, radius=3)
         elif kind == "stripe":

@@ -109,7 +109,7 @@ def _state(rng: random.Random, split: Split, level: int) -> tuple[Record, Record
         shared = rng.choice(list(record))
         asides[0][shared] = _other(rng, split, record[shared])
     entries: list[tuple[str, object]] = list(zip(parents, [record, *asides], strict=True))
-    if rng.random() < 0.2:
+    if rng.random() < 0.25:
         entries.append((rng.choice(("message", "note", "text")), prose.sentence(rng, split)))
     rng.shuffle(entries)
     return record, dict(entries), parents[0]

@@ -13,10 +13,11 @@ from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several, word
 
 LEVELS = 3
-LAYOUTS = {"train": ("framed", "filled", "thick"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
+LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
+LAYOUTS = {"train": ("framed", "filled", "thick", "beside"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
 WRONG = Wordings(
     train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?", "Which field is red?", "Where is the error?",
-           "Which one is marked as wrong?", "Which field has a problem?", "Find the error.", "Which field has to be corrected?"),
+           "Which one is marked as wrong?", "Which field has a problem?", "Find the error.", "Which field has to be corrected?", "A field is marked red. Which one?", "There is one error. Where is it?", "Which one has the red frame?"),
     calibration=("Which field has a red frame?",), held_out=("Which field is marked as wrong?", "Which field must be corrected?", "Find the field with the error."),
 )  # fmt: skip
 FILLED = Wordings(
@@ -59,22 +60,26 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         unit = rng.choice(("{n}", "{n} empty"))
         question = score(MANY.pick(rng, split), [unit.format(n=n) for n in range(len(names) + 1)])
     shown = wrong if rng.random() < 0.5 or kind < 0.4 else -1
-    return Part(fields.state, question, right, [_drawn(rng, split, names, filled, shown)])
+    return Part(fields.state, question, right, [_drawn(rng, split, names, filled, shown, LARGE[level])])
 
 
-def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int) -> Image.Image:
-    screen = Screen(rng, split)
+def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float) -> Image.Image:
+    screen = Screen(rng, split, large=large)
     layout = rng.choice(LAYOUTS[split])
     theme = screen.theme
-    for n, (left, top, right, bottom) in enumerate(screen.rows(len(names), screen.title("form"), screen.height, 4)):
-        screen.text(left, top + 9, names[n], 14, theme.status["red"] if n == wrong else None)
+    for n, (left, top, right, bottom) in enumerate(screen.rows(len(names), screen.title("form"), screen.bottom, 4)):
         edge = theme.status["red"] if n == wrong else theme.line
+        if layout == "beside":
+            left, top = left + 74, top - 15
+            screen.text(left - 70, (top + 19 + bottom) / 2, names[n][:9], 14, theme.status["red"] if n == wrong else None)
+        else:
+            screen.text(left, top + 9, names[n], 14, theme.status["red"] if n == wrong else None)
         frame = (left, top + 19, right, bottom)
         thick = 3 if n == wrong else 1
         if layout == "underlined":
             screen.box((left, bottom - 2 - thick, right, bottom), edge)
         else:
-            radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6}[layout]
+            radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6, "beside": 0}[layout]
             screen.box(frame, theme.card, edge, thick + (layout == "thick"), radius)
         if layout == "double":
             screen.box((left + 4, top + 23, right - 4, bottom - 4), None, edge, 1, 4)

@@ -8,10 +8,11 @@ import unicodedata
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import facts, match, numbers, triage
 from kit.checkpoint.training.tasks.actions import split_of_pair
-from kit.checkpoint.training.tasks.languages import LANGUAGES, Language
+from kit.checkpoint.training.tasks.languages import LANGUAGES, Language, wordings
 from kit.checkpoint.training.tasks.parts import Part, choice, listed, single
 from kit.checkpoint.training.tasks.parts import score as scored
 from kit.checkpoint.training.tasks.scales import SCALES
+from kit.checkpoint.training.tasks.score import ASK_GRADED as GRADED
 from kit.checkpoint.training.vocabulary import Wordings, distinct, invented
 
 LEVELS = 4
@@ -22,6 +23,15 @@ SCRIPTS = (
     (0x3B1, 0x3C9), (0x410, 0x450), (0x5D0, 0x5EA), (0x621, 0x64A), (0x905, 0x939), (0x3042, 0x3094), (0x30A2, 0x30FA), (0xAC00, 0xD7A4),
     (0x1F600, 0x1F640), (0xC0, 0x180), (0x1F300, 0x1F5FF), (0x2190, 0x2200), (0x4E00, 0x9FA0),
 )  # Greek, Cyrillic, Hebrew, Arabic, Devanagari, kana, Hangul, faces, Latin, pictures, arrows, Chinese  # fmt: skip
+TEAM_FORMS = ("{name}", "{name}", "{name} ({a}, {b})", "{name}: {a}, {b}", "{name}：{a}、{b}", "{a}, {b}", "{name} - {a}")
+GRADES = {"de": "Stufe {n}", "es": "nivel {n}", "fr": "niveau {n}", "zh": "{n}级", "th": "ระดับ {n}"}
+ASK_GRADE = {
+    "de": wordings("Welche Stufe ist es?|Welche Stufe steht im Text?|Auf welcher Stufe?", "Welche Stufe?", "Welche Stufe steht da?|Welche Stufe ist im Text?"),
+    "es": wordings("¿Qué nivel es?|¿Qué nivel dice el texto?|¿En qué nivel?", "¿Qué nivel?", "¿Qué nivel está en el texto?|¿Cuál es el nivel?"),
+    "fr": wordings("Quel niveau est-ce ?|Quel niveau dit le texte ?|À quel niveau ?", "Quel niveau ?", "Quel est le niveau ?|Quel niveau est dans le texte ?"),
+    "zh": wordings("是几级？|文中是哪一级？|在哪一级？", "哪一级？", "是哪一级？|文中写的是几级？"),
+    "th": wordings("ระดับไหน?|ระดับอะไร?", "ระดับ?", "คือระดับไหน?|เป็นระดับอะไร?"),
+}  # fmt: skip
 URGENT = SCALES[1].ask
 
 
@@ -42,6 +52,8 @@ def spoken(rng: random.Random, split: Split, code: str, level: int = LEVELS - 1)
     count = rng.randint(2, (2, 4, 5, 8)[level])
     if rng.random() < (1, 1, 0.5, 0.5)[level]:
         return rng.choice((_match, _fact)[: level + 1])(rng, split, code, count)
+    if rng.random() < 0.2:
+        return _graded(rng, split, code, count)
     return rng.choice((_team, _urgency, _number))(rng, split, LANGUAGES[code], count)
 
 
@@ -120,8 +132,11 @@ def _team(rng: random.Random, split: Split, language: Language, count: int) -> P
     pairs = [(t, p) for i, t in enumerate(topics) for j, p in enumerate(problems) if split_of_pair(i, j) == split]
     topic, problem = rng.choice(pairs)
     state = language.tickets.pick(rng, split, t=topic, p=problem, name=rng.choice(language.names))
-    shown = rng.random() < 0.4
-    texts = [f"{name} ({', '.join(rng.sample(topics, 2))})" if shown else name for name, topics, _ in teams]
+    if count > 5 and rng.random() < 0.5:  # of the hardest level: a sentence that has no bearing before it
+        state = f"{language.mentions.pick(rng, split, noun=rng.choice(nouns(language, split)), name=rng.choice(language.names))} {state}"
+    form = rng.choice(TEAM_FORMS)
+    shown = [rng.sample(topics, 2) for _, topics, _ in teams]
+    texts = [form.format(name=team[0], a=a, b=b) for team, (a, b) in zip(teams, shown, strict=True)]
     return Part(state, *choice(rng, _asked(rng, split, language.ask_team, triage.ASK), texts[0], texts[1:]))
 
 
@@ -135,6 +150,21 @@ def _urgency(rng: random.Random, split: Split, language: Language, count: int) -
         state = {"text": cue, "about": topic}
     question = _asked(rng, split, language.ask_urgency, URGENT, person=rng.choice(language.names))
     return Part(state, scored(question, [language.urgency[index][0] for index in kept]), right)
+
+
+def _graded(rng: random.Random, split: Split, code: str, count: int) -> Part:
+    """A level named in the language, on a scale of numbered levels, a long one at times."""
+    count = count if count < 8 else rng.randint(8, 32)
+    right = rng.randrange(count)
+    language, grade = LANGUAGES[code], GRADES[code]
+    said = grade.format(n=right)
+    state = rng.choice((said, f"{rng.choice(language.names)}: {said}", language.number.pick(rng, split, n=right, name=rng.choice(language.names))))
+    if rng.random() < 0.3:
+        state += " " + language.mentions.pick(rng, split, noun=rng.choice(nouns(language, split)), name=rng.choice(language.names))
+    question = ASK_GRADE[code].pick(rng, split) if rng.random() < 0.7 else GRADED.pick(rng, split)
+    plain = rng.random() < 0.3  # levels without words
+    texts = [None if plain else grade.format(n=n) for n in range(count)]
+    return Part(state, scored(question, texts), right)
 
 
 def _number(rng: random.Random, split: Split, language: Language, count: int) -> Part:

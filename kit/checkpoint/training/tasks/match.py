@@ -120,8 +120,8 @@ def _state(rng: random.Random, split: Split, right: str, level: int) -> str | di
     person, place = fields["person"], fields["place"]
     text = STATES.pick(rng, split, phrase=right, **fields)
     kind = rng.random()
-    if level == 4 and kind < 0.06:
-        return prose.around(rng, split, text, rng.randint(4, 12))
+    if level >= 3 and kind < 0.2:
+        return prose.around(rng, split, text, rng.randint(1, 3) if level == 3 or kind < 0.15 else rng.randint(4, 10))
     if level == 0 and kind < 0.4:
         return right
     if kind < 0.7 or level == 0:

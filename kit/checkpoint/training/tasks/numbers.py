@@ -91,7 +91,7 @@ def _named(rng: random.Random, split: Split, count: int, level: int) -> Part:
     state: object = NAMED.pick(rng, split, n=number, **_names(rng, split))
     if level > 0 and rng.random() < 0.25:
         state = {"ref": code(rng), word(rng, "number key", split): number, "by": word(rng, "person", split)}
-        while str(number) == str(state["ref"]).partition("-")[2]:
+        while int(str(state["ref"]).partition("-")[2]) in pool:  # a number that is a candidate stands in the state once
             state["ref"] = code(rng)
     frame = rng.choice(NUMBER_TEXT.of(split)) if level > 0 and rng.random() < 0.6 else "{n}"
     texts = [frame.format(n=item) for item in pool]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from PIL import Image
@@ -25,6 +25,11 @@ YES_NO = Wordings(
 )  # fmt: skip
 
 
+ASIDES = Wordings(  # around a question, now and then
+    train=("Read the state first. {q}", "{q} Choose one.", "Look closely: {q}", "Please answer: {q}", "{q} Use only what is given.", "Question for you: {q}", "{q} Answer with one candidate.",
+           "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best."),
+    calibration=("Please say: {q}",), held_out=("Read what is given first. {q}", "{q} Please choose one.", "Please look closely: {q}"),
+)  # fmt: skip
 NAMES = ("q", "q1", "answer", "pick", "decision", "check")  # of the only question of a sample
 
 
@@ -91,7 +96,10 @@ def sample(family: str, split: Split, level: int, parts: Mapping[str, Part], sta
 
 
 def single(rng: random.Random, family: str, split: Split, level: int, part: Part) -> Sample:
-    """A sample of one question under one of a few plain names."""
+    """A sample of one question under one of a few plain names, at times with some words around it."""
+    if level > 0 and rng.random() < 0.12:
+        instructions = ASIDES.pick(rng, split, q=part.question["instructions"])
+        part = replace(part, question=part.question | {"instructions": instructions})
     return sample(family, split, level, {rng.choice(NAMES): part}, part.state)
 
 

@@ -61,6 +61,19 @@ ROLES = Wordings(
     calibration=("Policy: only {role} may {verb} the {noun}. Asked by {given}.",),
     held_out=("Rule: the {noun} is for {role}. {person} is {given}.", "Only {role} is allowed to {verb} the {noun}. The request is from {given}.", "Policy: nobody but {role} may {verb} it. {person} is {given}."),
 )  # fmt: skip
+APPROVAL_RULES = Wordings(
+    train=("No {thing} without an approval.", "A {thing} needs an approval.", "Every {thing} must be approved first.", "A {thing} without approval is refused.", "A {thing} is only allowed with an approval.",
+           "No {thing} may run without an approval."),
+    calibration=("Without an approval no {thing}.",), held_out=("No {thing} is allowed without an approval.", "A {thing} must be approved first."),
+)  # fmt: skip
+ROLE_RULES = Wordings(
+    train=("The {noun} is for {role} only.", "Only {role} may use the {noun}.", "Nobody but {role} gets the {noun}.", "The {noun} is reserved for {role}.", "The {noun} goes to {role}, nobody else."),
+    calibration=("Only {role} gets the {noun}.",), held_out=("The {noun} is for {role}, nobody else.", "Nobody but {role} may use the {noun}."),
+)  # fmt: skip
+LIMIT_RULES = Wordings(
+    train=("An order of more than {cap} is refused.", "Orders up to {cap} are allowed.", "No order above {cap}.", "Orders: at most {cap}.", "An order may be {cap} at most.", "Orders above {cap} are not allowed."),
+    calibration=("An order above {cap} is not allowed.",), held_out=("Orders of more than {cap} are refused.", "An order up to {cap} is allowed."),
+)  # fmt: skip
 ROLE_NAMES = ("an admin", "a doctor", "a driver", "a manager", "a nurse", "a teacher", "an engineer", "an owner", "a guest", "an editor", "a pilot", "a cook", "a customer", "a student", "a developer", "a member")
 THINGS = ("deletion", "payment", "transfer", "release", "refund", "database change", "night shift", "price change", "data export", "restart", "deployment", "password reset", "contract", "purchase", "visit")
 ASK = Wordings(
@@ -86,7 +99,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         "person": word(rng, "person", split), "noun": word(rng, "noun", split), "verb": word(rng, "verb", split),
         "ref": code(rng), "thing": rng.choice(THINGS), "place": word(rng, "place", split), "key": word(rng, "number key", split),
     }  # fmt: skip
-    kind = rng.choice((_approval, _role, _capped, _limit)[: (1, 2, 3, 3, 4)[level]])
+    kinds = (_approval, _record, _role, _capped, _limit, _handbook)
+    kind = rng.choice(kinds[: (1, 3, 4, 4, 6)[level]])
     return kind(rng, split, names, level)
 
 
@@ -126,9 +140,46 @@ def _limit(rng: random.Random, split: Split, names: dict[str, str], level: int) 
     return Part(state, *choice(rng, ASK.pick(rng, split), right, texts))
 
 
-def _two(rng: random.Random, split: Split, text: str, allowed: bool, level: int) -> Part:
-    rule, _, case = text.partition(". ")
-    state: object = {"policy": rule, "case": case} if level > 1 and case and rng.random() < 0.2 else text
+def _handbook(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
+    """Several rules in one text and a case that one of them is about."""
+    thing, other_thing = rng.sample(THINGS, 2)
+    role, given = rng.sample(ROLE_NAMES, 2)
+    low = rng.choice((10, 50, 100, 200))
+    rules = {
+        "thing": APPROVAL_RULES.pick(rng, split, thing=thing), "role": ROLE_RULES.pick(rng, split, role=role, noun=names["noun"]),
+        "limit": LIMIT_RULES.pick(rng, split, cap=low), "other": APPROVAL_RULES.pick(rng, split, thing=other_thing),
+    }  # fmt: skip
+    kept, allowed = rng.choice(("thing", "role", "limit")), rng.random() < 0.5
+    person, amount = names["person"], rng.randint(1, low - 1) if allowed else rng.randint(low + 1, low * 4)
+    case = {
+        "thing": f"{person} asks for a {thing}, the approval is {'given' if allowed else 'missing'}.",
+        "role": f"{person}, {role if allowed else given}, asks for the {names['noun']}.",
+        "limit": f"{person} orders {amount}.",
+    }[kept]  # fmt: skip
+    names_of = [kept, *rng.sample([name for name in rules if name != kept], rng.randint(1, 3))]
+    rng.shuffle(names_of)
+    numbered = rng.random() < 0.5
+    lines = [f"{n + 1}. {rules[name]}" if numbered else rules[name] for n, name in enumerate(names_of)]
+    state: object = "\n".join((*lines, f"Case: {case}"))
+    if rng.random() < 0.4:
+        state = {"policy": lines, "case": case}
+    return _two(rng, split, state, allowed, level)
+
+
+def _record(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
+    """A rule beside a case given as JSON."""
+    allowed = rng.random() < 0.5
+    thing = names["thing"]
+    given: object = rng.choice((("yes", "no"), (True, False), ("given", "missing")))[not allowed]
+    request = {rng.choice(("change", "request", "action")): thing, "by": names["person"], "ref": names["ref"]}
+    state = {"policy": APPROVAL_RULES.pick(rng, split, thing=thing), "request": request, rng.choice(("approved", "approval")): given}
+    return _two(rng, split, state, allowed, level)
+
+
+def _two(rng: random.Random, split: Split, state: object, allowed: bool, level: int) -> Part:
+    rule, _, case = state.partition(". ") if isinstance(state, str) else ("", "", "")
+    if level > 1 and case and "\n" not in case and rng.random() < 0.2:
+        state = {"policy": rule, "case": case}
     if rng.random() < 0.5:
         return Part(state, *yes_or_no(rng, split, ASK_ALLOWED.pick(rng, split), allowed))
     texts = VERDICTS.pick(rng, split).split("|")[:2]

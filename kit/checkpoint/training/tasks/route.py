@@ -6,6 +6,7 @@ import json
 import random
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.actions import ACTIONS, Action
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
 from kit.checkpoint.training.tasks.sayings import SAYINGS
@@ -73,7 +74,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
             # Small talk, or what the tool asks for that is not there.
             text = SMALL_TALK.pick(rng, split) if rng.random() < 0.6 else utterance(rng, split, chosen[-1], level)
     others = [candidate for n, candidate in enumerate(candidates) if n != right]
-    return Part(_state(rng, split, text), *choice(rng, ASK.pick(rng, split), candidates[right], others))
+    return Part(_state(rng, split, text, level), *choice(rng, ASK.pick(rng, split), candidates[right], others))
 
 
 def _made_up(rng: random.Random, split: Split, count: int, level: int) -> Part:
@@ -95,7 +96,7 @@ def _made_up(rng: random.Random, split: Split, count: int, level: int) -> Part:
     detail = rng.choice(("", " in {place}", " for {person}", " at {time}", " on {day}"))
     said = UTTERANCES.pick(rng, split, v=verb, o=f"{rng.choice(('a', 'the', 'my'))} {noun}", d=detail, person=word(rng, "person", split))
     text = sentence_case(_filled(rng, split, said))
-    return Part(_state(rng, split, text), *choice(rng, ASK.pick(rng, split), candidates[0], candidates[1:]))
+    return Part(_state(rng, split, text, level), *choice(rng, ASK.pick(rng, split), candidates[0], candidates[1:]))
 
 
 def utterance(rng: random.Random, split: Split, action: Action, level: int = LEVELS - 1) -> str:
@@ -141,8 +142,10 @@ def _name(rng: random.Random, split: Split, action: Action) -> object:
     return action.name if rng.random() < 0.5 else action.name.replace("_", " ")
 
 
-def _state(rng: random.Random, split: Split, text: str) -> object:
+def _state(rng: random.Random, split: Split, text: str, level: int) -> object:
     kind = rng.random()
+    if level >= 3 and rng.random() < 0.2:
+        text = prose.around(rng, split, text, rng.randint(1, 2))
     if kind < 0.6:
         return text
     if kind < 0.8:

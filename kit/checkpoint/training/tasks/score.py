@@ -6,11 +6,13 @@ import random
 from collections.abc import Sequence
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.parts import Part, score, sentence_case, single
 from kit.checkpoint.training.tasks.scales import SCALES, Level
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 4
+CLASHING = ("cold", "warm", "hot", "mild", "frozen", "full", "empty", "urgent", "fresh", "misty")  # would answer, too
 FRAMES = Wordings(
     train=("{cue}.", "Note from {person}: {cue}.", "{person} writes: {cue}", "{place}, {ref}: {cue}.", "About the {noun}: {cue}.",
            "Report {ref}. {cue}. End.", "The {noun} in {place}: {cue}.", "Hello, {cue}. Thanks, {person}", "{cue}", "{person} says: {cue}", "Hi, {person} here. {cue}.",
@@ -55,6 +57,8 @@ def _cue(rng: random.Random, split: Split, level: int) -> Part:
     state: object = sentence_case(FRAMES.pick(rng, split, cue=cue, ref=code(rng), **names))
     if rng.random() < 0.25:
         state = {"ref": code(rng), rng.choice(("text", "message", "note")): cue, "by": names["person"]}
+    elif level == 3 and rng.random() < 0.2:
+        state = prose.around(rng, split, str(state), rng.randint(1, 2), CLASHING)
     form = rng.randrange(len(levels[0].said))
     texts: list[object] = [item.said[min(form, len(item.said) - 1)] for item in levels]
     if rng.random() < 0.3:
@@ -67,9 +71,13 @@ def _chosen(rng: random.Random, levels: Sequence[Level], count: int) -> list[Lev
 
 
 def _graded(rng: random.Random, split: Split, level: int) -> Part:
-    count = rng.randint(2, (3, 4, 6, 10)[level])
+    count = rng.randint(2, (3, 4, 6, 10)[level]) if level < 3 or rng.random() < 0.75 else rng.randint(11, 32)
     right = rng.randrange(count)
-    state = GRADED.pick(rng, split, n=right, person=word(rng, "person", split), place=word(rng, "place", split))
+    state: object = GRADED.pick(rng, split, n=right, person=word(rng, "person", split), place=word(rng, "place", split))
+    if level == 3 and rng.random() < 0.3:
+        state = prose.around(rng, split, str(state), rng.randint(1, 2), CLASHING)
+    elif level >= 2 and rng.random() < 0.2:
+        state = {"review": state, rng.choice(("by", "owner")): word(rng, "person", split)}
     forms: tuple[str | None, ...] = (None, "", "level {n}", "{n} points", "{n}")
     form = rng.choice(forms)
     levels = [form.format(n=n) if form else form for n in range(count)]

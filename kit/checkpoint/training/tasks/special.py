@@ -13,6 +13,7 @@ LEVELS = 3
 MARKS = (
     "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>", "</tool_call>", "<|vision_start|>",
     "<|vision_end|>", "<|fim_prefix|>", "<|box_start|>", "<|box_end|>", "<|file_sep|>", "<tool_response>", "</tool_response>",
+    "<|vision_start|><|image_pad|><|vision_end|>", "<|image_pad|>",
 )  # fmt: skip
 FRAMES = Wordings(
     train=("{a}user\nhi{b}\n{text}", "{text}\n{a}assistant\nok{b}", "log: {a} {b}\n{text}", "{a}{text}{b}", "{text} {a}", "raw {a}system{b} dump\n{text}\nend {a}", "{a}user\n{text}{b}", "{text}{b}", "{a} {text} {b}", "{a}{b} {text}", "user: {a}\n{text}\n{b}"),

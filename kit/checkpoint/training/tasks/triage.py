@@ -32,8 +32,8 @@ TEAMS = {
     "training": ("course, workshop, certificate, lesson, teacher, exam", "is full, was postponed, needs a room"),
     "warehouse": ("pallet, forklift, shelf, stock count, loading dock, inventory", "is blocked, does not match, was damaged"),
     "catering": ("lunch, canteen, coffee machine, menu, vegan meal, kitchen", "tastes bad, is sold out, must be ordered"),
-    "sales": ("quote, demo, discount, price list, new licence, upgrade", "is wanted for {n} people, should be sent to us, interests our company"),
-    "support": ("error message, login page, settings page, export button, search box, dashboard", "shows an error, does nothing, loads for ever"),
+    "sales": ("quote, demo, discount, price list, trial version, upgrade", "is wanted for {n} people, should be sent to us, interests our company"),
+    "support": ("error message, help page, settings page, export button, search box, dashboard", "shows an error, does nothing, loads for ever"),
 }  # fmt: skip
 SAYINGS = {  # what people write without naming a topic: train, then held out
     "billing": ("I was charged twice this month./Why is my bill so high?/You charged the wrong amount./I do not understand my bill./The amount on the bill is too high.", "I was charged the wrong amount this month."),
@@ -56,7 +56,7 @@ SAYINGS = {  # what people write without naming a topic: train, then held out
     "training": ("I want to learn more, are there courses?/When is the next exam?/Please put me on the list for the workshop.", "Are there courses before the next exam?"),
     "warehouse": ("We counted too few pallets in stock./The forklift does not move./The goods do not fit on the shelf.", "We counted too few goods in stock on the shelf."),
     "catering": ("The soup was cold at lunch./Is there something vegan to eat?/We need coffee for {n} guests.", "Is there something vegan for lunch for {n} guests?"),
-    "sales": ("What does it cost for {n} people?/We want to buy more licences./Could somebody show us the product?/Is there a discount for schools?", "We want to buy it for {n} people, is there a discount?"),
+    "sales": ("What does it cost for {n} people?/We want to buy more seats./Could somebody show us the product?/Is there a discount for schools?", "We want to buy it for {n} people, is there a discount?"),
     "support": ("The page shows an error when I save./How do I change my settings?/The button does nothing./The website does not work.", "The page shows an error, the button does nothing."),
 }  # fmt: skip
 
@@ -76,8 +76,8 @@ ASK = Wordings(
 )  # fmt: skip
 TEAM_TEXTS = Wordings(
     train=("{a}, {b} and {c}", "{Team}: {a}, {b}, {c}", "{Team}", "The {team} team", "{Team} team ({a}, {b})", "Queue {team}: {a} and {b}", "{team}", "{Team} team", "{Team} - {a}, {b}", "{Team} ({a}, {b})",
-           "{a}, {b}, {c}", "Team {team}", "{Team}: everything about {a} and {b}"),
-    calibration=("{Team} desk: {a}, {b}",), held_out=("Team {team}: {a}, {b} and {c}", "{Team} ({a}, {b}, {c})", "{team} team"),
+           "{a}, {b}, {c}", "Team {team}", "{Team}: everything about {a} and {b}", "{Team} department", "Questions about {a} or {b}", "{Team} desk", "{Team} and {a}", "{a} or {b}", "{Team}: {a}", "the {team} desk ({a}, {b})"),
+    calibration=("{Team} desk: {a}, {b}",), held_out=("Team {team}: {a}, {b} and {c}", "{Team} ({a}, {b}, {c})", "{team} team", "The {team} department"),
 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def _made_up(rng: random.Random, split: Split, count: int) -> Part:
     """Teams that exist for one sample: what each is for stands in its text alone."""
     things = several(rng, "noun", split, 3 * count)
     teams = distinct(lambda: invented(rng, split), count)
-    frame = rng.choice([item for item in TEAM_TEXTS.of(split) if "{a}" in item])
+    frame = rng.choice([item for item in TEAM_TEXTS.of(split) if "{a}" in item and "{b}" in item])
     texts = []
     for n, team in enumerate(teams):
         a, b, c = things[3 * n : 3 * n + 3]
@@ -132,8 +132,8 @@ def _ticket(rng: random.Random, split: Split, team: str, level: int) -> object:
         pairs = [(t, p) for i, t in enumerate(topics(team)) for j, p in enumerate(problems) if split_of_pair(i, j) == split]
         topic, problem = rng.choice(pairs)
         text = sentence_case(TICKETS.pick(rng, split, t=topic, p=problem.format(**fields), **fields))
-    if level == 3 and rng.random() < 0.06:
-        text = prose.around(rng, split, text, rng.randint(3, 8))
+    if level == 3 and rng.random() < 0.25:
+        text = prose.around(rng, split, text, rng.randint(1, 3) if rng.random() < 0.8 else rng.randint(4, 8))
     kind = rng.random()
     if kind < 0.7:
         return text

@@ -1,4 +1,4 @@
-"""Which image: the one of two to four images that shows a shape, a colour, the fullest gauge or an alarm."""
+"""Which image: the one of two to four images that shows a shape, a colour, or the fullest gauge; whether one does; how many do."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import random
 
 from PIL import Image
 
-from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.samples import Question, Sample, Split
 from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
-from kit.checkpoint.training.tasks.parts import Part, choice, listed, single
+from kit.checkpoint.training.tasks.parts import Part, choice, listed, score, single, yes_or_no
 from kit.checkpoint.training.tasks.places import ORDINALS
 from kit.checkpoint.training.vocabulary import Wordings
 
 LEVELS = 3
 SIZE = (256, 256)  # of the smallest area that is not enlarged: four images are 256 tokens
+OTHERS = ((320, 256), (256, 288), (384, 192), (288, 256))  # sizes of some of two or three
 SHAPES = ("circle", "square", "triangle", "cross")
 SHAPE = Wordings(
     train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?", "Where is the {what}?", "Which one shows a {what}?", "Which of the pictures shows a {what}?", "Find the image with the {what}.", "Which image has a {what}?"),
@@ -26,6 +27,26 @@ COLOUR = Wordings(
 FULLEST = Wordings(
     train=("Which image shows the fullest gauge?", "Which disk is fullest?", "Where is the bar longest?", "Which gauge is the most full?", "On which image is the bar longest?", "Which one is the fullest?", "Where is the longest bar?", "Which image has the fullest gauge?", "Which picture shows the longest bar?"),
     calibration=("Which image has the longest bar?",), held_out=("Which image shows the longest bar?", "On which image is the gauge fullest?"),
+)  # fmt: skip
+IS_SHAPE = Wordings(
+    train=("Is a {what} on {name}?", "Does {name} show a {what}?", "Is there a {what} on {name}?", "Has {name} a {what}?", "Is the {what} on {name}?", "Is {name} the one with a {what}?", "Can a {what} be seen on {name}?"),
+    calibration=("Is it {name} that shows a {what}?",), held_out=("Is {name} the one that shows a {what}?", "Does {name} have a {what}?"),
+)  # fmt: skip
+IS_COLOUR = Wordings(
+    train=("Is {name} {what}?", "Does {name} show something {what}?", "Is something {what} on {name}?", "Is there anything {what} on {name}?", "Is {name} the {what} one?", "Has {name} something {what}?", "Is {name} the one with {what} in it?"),
+    calibration=("Is it {name} that is {what}?",), held_out=("Is {name} the one that is {what}?", "Does {name} have something {what}?"),
+)  # fmt: skip
+MANY_SHAPES = Wordings(
+    train=("How many images show a {what}?", "On how many images is a {what}?", "How many pictures have a {what}?", "Count the images with a {what}.", "How many of the images show a {what}?"),
+    calibration=("How many pictures show a {what}?",), held_out=("On how many pictures is a {what}?", "Count the pictures that show a {what}."),
+)  # fmt: skip
+MANY_COLOURS = Wordings(
+    train=("How many images are {what}?", "On how many images is something {what}?", "How many pictures show something {what}?", "Count the images that are {what}.", "How many of the images are {what}?"),
+    calibration=("How many pictures are {what}?",), held_out=("On how many pictures is something {what}?", "Count the pictures that show something {what}."),
+)  # fmt: skip
+NAMED = Wordings(
+    train=("the {ordinal} image", "image {n}", "the {ordinal} picture", "picture {n}", "the {ordinal} one", "image number {n}", "the {ordinal} screen"),
+    calibration=("the {ordinal}",), held_out=("picture number {n}", "the {ordinal} of the images"),
 )  # fmt: skip
 OPTIONS = Wordings(
     train=("the {ordinal} image", "image {n}", "The {ordinal} one", "picture {n}", "{ordinal}", "the {ordinal} picture", "{n}", "{ordinal} image", "image number {n}", "number {n}"),
@@ -43,47 +64,95 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
-    """Some images and which of them is meant."""
+    """Some images and which of them is meant, whether one is, or how many are."""
     count = rng.choice(((2,), (2, 2, 3), (2, 2, 3, 3, 4))[level])
+    kind = rng.choice((_colours, _shapes, _gauges)[: level + 1])
+    state = STATES.pick(rng, split, n=count)
+    if level > 0 and kind is not _gauges and rng.random() < 0.5:
+        return Part(state, *_judged(rng, split, count, kind is _shapes))
     target = rng.randrange(count)
-    asked, images = rng.choice((_colours, _shapes, _gauges)[: level + 1])(rng, split, count, target)
-    form = rng.choice(OPTIONS.of(split))
-    texts = [form.format(ordinal=ORDINALS[n], n=n + 1) for n in range(count)]
+    asked, images = kind(rng, split, count, target)
+    texts = _named(rng, split, OPTIONS, count)
     if rng.random() < 0.5:
         question, right = listed(rng, asked, texts), target
     else:
         question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
-    return Part(STATES.pick(rng, split, n=count), question, right, images)
+    return Part(state, question, right, images)
+
+
+def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image]]:
+    """Yes or no about one image, or how many of them show it."""
+    what = rng.choice(SHAPES if shapes else STATUS[:4])
+    rest = [item for item in (SHAPES if shapes else STATUS) if item != what]
+    called = what if shapes else colour_word(rng, what)
+    if rng.random() < 0.65:
+        target, answer = rng.randrange(count), rng.random() < 0.5
+        shown = [rng.choice((what, *rest)) for _ in range(count)]
+        shown[target] = what if answer else rng.choice(rest)
+        name = _named(rng, split, NAMED, count)[target]
+        asked = (IS_SHAPE if shapes else IS_COLOUR).pick(rng, split, name=name, what=called)
+        question, right = yes_or_no(rng, split, asked, answer)
+    else:
+        right = rng.randint(0, count)
+        shown = [what] * right + [rng.choice(rest) for _ in range(count - right)]
+        rng.shuffle(shown)
+        asked = (MANY_SHAPES if shapes else MANY_COLOURS).pick(rng, split, what=called)
+        question = score(asked, [str(n) for n in range(count + 1)])
+    return question, right, (_shape_images if shapes else _colour_images)(rng, split, shown)
+
+
+def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> list[str]:
+    form = rng.choice(wordings.of(split))
+    return [form.format(ordinal=ORDINALS[n], n=n + 1) for n in range(count)]
+
+
+def _size(rng: random.Random, count: int) -> tuple[int, int]:
+    return rng.choice(OTHERS) if count < 4 and rng.random() < 0.2 else SIZE
 
 
 def _shapes(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
     shape = rng.choice(SHAPES)
     rest = [item for item in SHAPES if item != shape]
     shown = [shape if n == target else rng.choice(rest) for n in range(count)]
+    return SHAPE.pick(rng, split, what=shape), _shape_images(rng, split, shown)
+
+
+def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> list[Image.Image]:
     images = []
     for kind in shown:
-        screen = Screen(rng, split, SIZE)
-        radius = rng.randint(40, 90) if split == "train" else rng.randint(45, 80)
-        x, y = (rng.randint(radius + 4, 252 - radius) for _ in range(2))
+        screen = Screen(rng, split, _size(rng, len(shown)))
+        wide, high = screen.width - 4, screen.bottom - 4
+        most = min(90 if split == "train" else 80, high // 2 - 4)
+        radius = rng.randint(40, most)
+        x, y = rng.randint(radius + 4, wide - radius), rng.randint(radius + 4, high - radius)
         screen.shape(kind, x, y, radius, screen.theme.status[rng.choice(STATUS)])
         images.append(screen.image)
-    return SHAPE.pick(rng, split, what=shape), images
+    return images
 
 
 def _colours(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
     colour = rng.choice(STATUS[:4])
     rest = [item for item in STATUS if item != colour]
+    shown = [colour if n == target else rng.choice(rest) for n in range(count)]
+    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), _colour_images(rng, split, shown)
+
+
+def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> list[Image.Image]:
     images = []
-    for n in range(count):
-        screen = Screen(rng, split, SIZE)
-        fill = screen.theme.status[colour if n == target else rng.choice(rest)]
+    for colour in shown:
+        screen = Screen(rng, split, _size(rng, len(shown)))
+        wide, high = screen.width, screen.bottom
         if split == "held-out":
-            left, top, wide, high = rng.randint(8, 100), rng.randint(8, 100), rng.randint(90, 140), rng.randint(90, 140)
+            left, top, across, tall = rng.randint(8, wide // 3), rng.randint(8, high // 3), rng.randint(90, wide // 2), rng.randint(80, high // 2)
         else:
-            left, top, wide, high = 0 if split == "train" else 40, rng.randint(10, 150), 256 if split == "train" else 170, rng.randint(40, 100)
-        screen.box((left, top, left + wide, top + high), fill)
+            left = 0 if split == "train" and rng.random() < 0.5 else rng.randint(10, 40)
+            top, across, tall = rng.randint(6, high // 2), wide - 2 * left, rng.randint(40, min(110, high // 2))
+        screen.box((left, top, left + across, top + tall), screen.theme.status[colour])
+        for line in range(rng.randint(0, 3)):
+            y = (top + tall + 12 if top < high / 3 else 8) + 13 * line
+            screen.box((left + 12, y, left + rng.randint(60, 150), y + 6), screen.theme.line)
         images.append(screen.image)
-    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), images
+    return images
 
 
 def _gauges(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
