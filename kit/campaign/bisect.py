@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kit import engine as engines
+from kit.campaign.generated.source import declared
 from kit.campaign.layer_bounds import bits, rounding, uniform
 from kit.campaign.layer_drift import LayerDriftError
 from kit.campaign.layer_report import png, show
 from kit.campaign.layers import BoundOf, Side, Walked, default_bound, walk
-from kit.campaign.prompts import generate_mixed
 from kit.campaign.protocol import protocol_of
 from kit.contract.errors import ContractError
 from kit.engine.oracle import load_oracle
@@ -99,7 +99,7 @@ def find_request(profile: Profile, request: str) -> bytes:
         return cases[request]
     if Path(request).is_file():
         return Path(request).read_bytes()
-    for case in generate_mixed(profile.generated.questions, seed=profile.generated.seed):
+    for case in declared(profile.generated):
         if case.id == request:
             return case.body
     generated = f"the {profile.generated.questions} generated ones" if profile.generated.questions else "a generated one"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from kit.campaign.answers import mean
 from kit.campaign.diff.answers import relative_rms
-from kit.campaign.prompts import generate_mixed
+from kit.campaign.generated.source import declared
 from kit.campaign.protocol import Case, load_protocol
 from kit.campaign.reading import declared_temperatures
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
@@ -138,7 +138,7 @@ def add_generated(bundle: Path, profile: Profile, cases: list[Case], recorded: d
     if not file.is_file():
         return []
     _, lines = read_jsonl(file, "kit-generated/1")
-    made = list(generate_mixed(len(lines), seed=profile.generated.seed))
+    made = list(declared(profile.generated, len(lines)))
     temperatures = declared_temperatures(bundle)
     wrong = []
     for line, case in zip(lines, made, strict=True):

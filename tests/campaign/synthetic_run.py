@@ -261,6 +261,7 @@ def profile_toml(
     pins: str = "",
     checkpoint: str = "synthetic",
     generated: int = 0,
+    source: str = "composed",
     least_right: int | None = None,
 ) -> str:
     judged = "" if least_right is None else f"judged = true\nleast_right = {least_right}\n"
@@ -302,6 +303,7 @@ remote_url = "{remote_url or ("http://127.0.0.1:9" if "remote" in engines else "
 
 [generated]
 questions = {generated}
+source = "{source}"
 """
 
 
@@ -546,12 +548,13 @@ def write_run(
     pins: str = "",
     checkpoint: str = "synthetic",
     generated: int = 0,
+    source: str = "composed",
     least_right: int | None = None,
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
     reference="" judges frozen answers alone. checkpoint is its kind, synthetic or export. generated: how many
-    generated questions the profile declares; nothing is written of them. least_right: judged, with an expected answer to
+    generated questions the profile declares; nothing is written of them, and source what it names as theirs. least_right: judged, with an expected answer to
     every question, of which one is not the engines' (WRONG). change and used_temperature plant faults in the engines' forwards
     and leave every record consistent with them. A consistent, unplanted run passes every gate.
     """
@@ -560,7 +563,7 @@ def write_run(
     (path / "profile.toml").write_text(
         profile_toml(
             engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device,
-            pins=pins, checkpoint=checkpoint, generated=generated, least_right=least_right,
+            pins=pins, checkpoint=checkpoint, generated=generated, source=source, least_right=least_right,
         )
     )
     profile = load_profile(path / "profile.toml")

@@ -224,7 +224,7 @@ def complete(run: Path, root: Path, profile: Profile) -> None:
         lines = [{"format": "kit-drills/1", "engine": engine, "run": run.name}, *drill_lines(Bundle(str(run)))]
         (run / "records" / "drills.jsonl").write_bytes(b"".join(compact(line) + b"\n" for line in lines))
     if profile.generated.questions:
-        made_up.write(run, profile.generated.questions)
+        made_up.write(run, profile.generated.questions, origin=profile.generated.source)
         write_json(run / "layers.json", made_up.layers(run))
     if not compares_operators(profile):
         (run / "operators.json").unlink()

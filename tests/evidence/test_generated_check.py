@@ -116,7 +116,8 @@ def forge_figures(t: Tamper) -> None:
     try:
         found = lines.read(t.path / lines.FILE)
         old = json.loads((t.path / "generated.json").read_text())
-        new = summary.summarise(found, made_up.TEMPERATURES, seed=1, declared=60, candidate="graph")
+        wanted = load_profile(t.path / "profile.toml").generated
+        new = summary.summarise(found, made_up.TEMPERATURES, wanted=wanted, candidate="graph")
         write_json(t.path / "generated.json", {**old, **new})
         write_json(t.path / "verdict.json", compute_verdict(t.path))
     except Exception:
@@ -235,3 +236,45 @@ def test_a_forged_floor_is_named(with_floor: Tamper, edit: Edit, message: str) -
     with_floor.reseal()
     found = problems(with_floor.path)
     assert any(message in problem for problem in found), found[:5]
+
+
+# ---------------------------------------------------------------- labelled questions
+
+
+@pytest.fixture(scope="module")
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A good bundle with 24 held-out questions, each of which has a known answer."""
+    return make_bundle(tmp_path_factory.mktemp("held-out"), generated=24, source="held-out")
+
+
+def test_a_bundle_of_held_out_questions_passes_and_tells_right_answers(held_out: Path) -> None:
+    assert problems(held_out) == []
+    document = json.loads((held_out / "generated.json").read_text())
+    assert document["generator"] == "kit-held-out/1"
+    assert document["labels"]["questions"] == 24
+    assert sum(one["questions"] for one in document["reliability"]["candidate"]["bins"]) == 24
+    facts = json.loads((held_out / "stages" / "08_generated.json").read_text())["result"]["facts"]
+    assert facts["right answers of the candidate"] == document["labels"]["candidate_right"]
+
+
+HELD_OUT: dict[str, tuple[str, Edit, str]] = {
+    "a calibration error": ("generated.json", lambda d: d["reliability"]["candidate"].update(ece=0.0), "generated.json reliability.candidate.ece"),
+    "no reliability": ("generated.json", lambda d: d.pop("reliability"), "generated.json reliability.reference.ece"),
+    "another generator": ("generated.json", lambda d: d.update(generator="kit-prompts/1"), "generated.json generator"),
+}
+
+
+@pytest.mark.parametrize(("name", "edit", "message"), HELD_OUT.values(), ids=HELD_OUT)
+def test_a_forged_figure_of_right_answers_is_named(held_out: Path, tmp_path: Path, name: str, edit: Edit, message: str) -> None:
+    tamper = Tamper(shutil.copytree(held_out, tmp_path / "bundle"))
+    tamper.json(name, edit)
+    tamper.reseal()
+    assert any(message in problem for problem in problems(tamper.path))
+
+
+def test_a_held_out_question_without_its_answer_is_named(held_out: Path, tmp_path: Path) -> None:
+    tamper = Tamper(shutil.copytree(held_out, tmp_path / "bundle"))
+    tamper.lines("records/generated.jsonl", lambda found: found[3].update(expected=None))
+    forge_figures(tamper)
+    tamper.reseal()
+    assert any("text-0003: has no expected answer" in problem.replace('"', "") for problem in problems(tamper.path))

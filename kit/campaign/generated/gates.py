@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from kit.campaign import oracle_errors
 from kit.campaign.gates import Gate
-from kit.campaign.generated import lines
+from kit.campaign.generated import lines, source
 from kit.campaign.generated.lines import Line
 from kit.campaign.generated.summary import flipped, hidden_errors
-from kit.campaign.prompts import content_of, generate_mixed
+from kit.campaign.prompts import content_of
 from kit.campaign.reading import RecordsError
 from kit.evidence.floats import same_bits
 from kit.evidence.records import sha256_bytes
@@ -44,7 +44,7 @@ def generated_gates(run: RunRecords) -> Iterator[Gate]:
 
 def _reached(wanted: Generated, found: Sequence[Line]) -> Gate:
     """As many lines as questions were declared, each of them the request that the seed makes."""
-    declared = list(generate_mixed(wanted.questions, seed=wanted.seed))
+    declared = list(source.declared(wanted))
     right = [(case.id, sha256_bytes(case.body), content_of(case)) for case in declared[: len(found)]]
     strange = [item.request for item, case in zip(found, right, strict=False) if (item.request, item.sha256, item.content) != case]
     detail = f"{len(found)} of {len(declared)} declared questions were answered"

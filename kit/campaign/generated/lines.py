@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.campaign.prompts import GENERATOR, content_of
+from kit.campaign.generated.source import generator_of
+from kit.campaign.prompts import content_of
 from kit.campaign.reading import read_lines
 from kit.evidence.floats import decode_float32, decode_float64, float32_hex, float64_hex
 from kit.evidence.records import sha256_bytes, write_atomic
@@ -22,6 +23,7 @@ from kit.evidence.records import sha256_bytes, write_atomic
 if TYPE_CHECKING:
     from kit.campaign.protocol import Case
     from kit.engine.base import QuestionResult
+    from kit.profile import Generated
 
 FORMAT = "kit-generated/1"
 FILE = "records/generated.jsonl"
@@ -82,9 +84,9 @@ def line(case: Case, reference: QuestionResult, candidate: QuestionResult, truth
     }  # fmt: skip
 
 
-def write(file: Path, seed: int, candidate: str, lines: Iterable[Mapping[str, Any]]) -> None:
-    """The whole file at once, so that a stage that was killed leaves none."""
-    header = {"format": FORMAT, "generator": GENERATOR, "seed": seed, "candidate": candidate}
+def write(file: Path, wanted: Generated, candidate: str, lines: Iterable[Mapping[str, Any]]) -> None:
+    """The whole file at once, so that a stage that was killed leaves none. wanted: what the profile declares."""
+    header = {"format": FORMAT, "generator": generator_of(wanted), "seed": wanted.seed, "candidate": candidate}
     encoded = (json.dumps(item, ensure_ascii=False, separators=(",", ":"), allow_nan=False) for item in (header, *lines))
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(file, "".join(f"{text}\n" for text in encoded).encode())

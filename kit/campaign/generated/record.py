@@ -39,7 +39,12 @@ def outcome(stage: Stage, document: Mapping[str, Any]) -> tuple[dict[str, object
 
 def facts_of(document: Mapping[str, Any], gates: Sequence[Gate]) -> tuple[dict[str, object], bool]:
     """`outcome` of generated.json and the gates."""
-    every, oracle = document["all"], document["oracle"]
+    every, oracle, labels = document["all"], document["oracle"], document["labels"]
+    right: dict[str, object] = {
+        "right answers of the reference": labels["reference_right"],
+        "right answers of the candidate": labels["candidate_right"],
+        "calibration error of the candidate": document["reliability"]["candidate"]["ece"],
+    } if "reliability" in document else {}  # fmt: skip
     facts: dict[str, object] = {
         "questions declared": document["declared"],
         "questions answered by both sides": document["reached"],
@@ -49,6 +54,7 @@ def facts_of(document: Mapping[str, Any], gates: Sequence[Gate]) -> tuple[dict[s
         "changed winners": every["flips"],
         "flip rate is under (95%)": every["flip_rate_upper"],
         "largest KL divergence": every["kl"]["max"],
+        **right,
         "questions put to the oracle": oracle["questions"] if oracle else 0,
         "error ratio is under (95%)": oracle["hidden"]["ratio"]["upper"] if oracle else "none",
         "gates that failed": ", ".join(gate.gate for gate in gates if not gate.passed) or "none",

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kit.campaign.generated import lines, summary
+from kit.campaign.generated import lines, source, summary
 from kit.campaign.generated.lines import Truth
-from kit.campaign.prompts import generate_mixed
 from kit.evidence.records import write_json
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def measure(
     sides = Sides(profile)
     oracle = load_oracle(profile)
     try:
-        cases = generate_mixed(wanted.questions, seed=wanted.seed)
+        cases = source.declared(wanted)
         answered = list(_answers(sides, cases, lambda: not 0 < budget_s <= watch.passed()))
         if not answered:
             raise NothingReachedError(
@@ -80,12 +79,11 @@ def measure(
     records = [
         lines.line(item.case, item.reference, item.candidate, truths.get(item.case.id)) for item in answered
     ]
-    lines.write(folder / lines.FILE, wanted.seed, candidate, records)
+    lines.write(folder / lines.FILE, wanted, candidate, records)
     found = summary.summarise(
         [lines.decoded(item) for item in records],
         {"text": oracle.calibration.for_images(False), "image": oracle.calibration.for_images(True)},
-        seed=wanted.seed,
-        declared=wanted.questions,
+        wanted=wanted,
         candidate=candidate,
     )
     return found | {"how": facts, "budget_s": budget_s, "seconds": watch.seconds}

@@ -11,15 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kit.campaign import oracle_errors
 from kit.campaign.generated.exact import CONFIDENCE, mcnemar, upper_bound
 from kit.campaign.generated.lines import FORMAT, Line
-from kit.campaign.prompts import GENERATOR
+from kit.campaign.generated.source import generator_of
+from kit.campaign.reliability import reliability
 from kit.campaign.sensitivity import changed_steps, first_maximum, margin
 from kit.campaign.statistics import quantile
 from kit.contract.answer import softmax
+
+if TYPE_CHECKING:
+    from kit.profile import Generated
 
 TIE_RULE = "the winner is the first of the largest logits in candidate order, on either side; a tie is no excuse for a flip"
 MARGINS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # of probability; a bin holds its upper end
@@ -27,15 +31,19 @@ STRATA = ("all", "text", "image")
 
 
 def summarise(
-    lines: Sequence[Line], temperatures: Mapping[str, float], *, seed: int, declared: int, candidate: str
+    lines: Sequence[Line], temperatures: Mapping[str, float], *, wanted: Generated, candidate: str
 ) -> dict[str, Any]:
-    """generated.json of lines in the order of the declared questions. temperatures: by modality."""
+    """generated.json of lines in the order of the declared questions. temperatures: by modality.
+
+    Held-out questions are labelled, so confidence is held against right answers on both sides.
+    """
     chosen = {name: [item for item in lines if name in ("all", item.modality)] for name in STRATA}
+    labelled = wanted.source == "held-out" and lines
     return {
         "format": FORMAT,
-        "generator": GENERATOR,
-        "seed": seed,
-        "declared": declared,
+        "generator": generator_of(wanted),
+        "seed": wanted.seed,
+        "declared": wanted.questions,
         "reached": len(lines),
         "candidate": candidate,
         "tie_rule": TIE_RULE,
@@ -43,6 +51,7 @@ def summarise(
         **{name: _stratum(found, temperatures) for name, found in chosen.items() if found},
         "margins": _margins(lines, temperatures),
         "labels": _labels(lines),
+        **({"reliability": _reliability(lines, temperatures)} if labelled else {}),
         "oracle": _oracle(lines),
     }
 
@@ -131,6 +140,16 @@ def _labels(lines: Sequence[Line]) -> dict[str, Any]:
         "won": won,
         "mcnemar_p": mcnemar(lost, won),
     }
+
+
+def _reliability(lines: Sequence[Line], temperatures: Mapping[str, float]) -> dict[str, Any]:
+    """Confidence against being right, of both sides."""
+    sides: dict[str, list[tuple[float, bool]]] = {"reference": [], "candidate": []}
+    for item in lines:
+        logits = (item.reference, item.candidate)
+        for name, own, values in zip(sides, logits, probabilities(item, temperatures), strict=True):
+            sides[name].append((max(values), first_maximum(own) == item.expected))
+    return {name: reliability(answers) for name, answers in sides.items()}
 
 
 def _oracle(lines: Sequence[Line]) -> dict[str, Any] | None:

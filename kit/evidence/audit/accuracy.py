@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from kit.evidence.audit.generated_figures import leaves, uneven
+from kit.evidence.audit.generated_figures import confidence_bins, leaves, uneven
 from kit.evidence.audit.numbers import winner
 from kit.evidence.audit.reading import Bundle, compare_figures
 from kit.evidence.audit.rules import Json, Key, UnreadableError
 from kit.evidence.audit.values import is_number, short
 
 SERVED_FIRST = ("graph", "native", "remote", "reference")  # whose figure stands for a run
-CONFIDENCE_BINS = 10  # of equal width; a bin holds its upper end
 
 
 class Held(NamedTuple):
@@ -144,24 +142,6 @@ def discordant(against: str, engine: str, theirs: Sequence[Held], ours: Sequence
     lost = sum(a.right and not b.right for a, b in zip(theirs, ours))
     won = sum(b.right and not a.right for a, b in zip(theirs, ours))
     return {"engine": engine, "against": against, "lost": lost, "won": won, "p": uneven(lost, won)}
-
-
-def confidence_bins(known: Sequence[Tuple[float, bool]]) -> Json:
-    """Answers by how sure they are: how many, how sure on average, how many right; and the mean distance of the two."""
-    by_bin: Dict[int, List[Tuple[float, bool]]] = {}
-    for confidence, right in known:
-        place = min(max(math.ceil(confidence * CONFIDENCE_BINS) - 1, 0), CONFIDENCE_BINS - 1)
-        by_bin.setdefault(place, []).append((confidence, right))
-    bins, distance = [], []
-    for place in sorted(by_bin):
-        inside = by_bin[place]
-        total, right = math.fsum(confidence for confidence, _ in inside), sum(one for _, one in inside)
-        bins.append({
-            "over": place / CONFIDENCE_BINS, "to": (place + 1) / CONFIDENCE_BINS, "questions": len(inside),
-            "confidence": total / len(inside), "right": right,
-        })  # fmt: skip
-        distance.append(abs(total - right))
-    return {"ece": math.fsum(distance) / len(known), "bins": bins}
 
 
 def accuracy_outcomes(bundle: Bundle) -> Iterator[Tuple[Key, Tuple[bool, int, int, str]]]:

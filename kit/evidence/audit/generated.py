@@ -8,7 +8,13 @@ import struct
 from typing import Any, Dict, Iterator, Tuple
 
 from kit.evidence.audit.error_ratios import RATIO_BOUND, RATIO_PROMPTS, carries_faithful, error_ratios
-from kit.evidence.audit.generated_figures import GENERATOR, generated_summary, leaves, stage_facts
+from kit.evidence.audit.generated_figures import (
+    generated_summary,
+    generator_named,
+    held_out,
+    leaves,
+    stage_facts,
+)
 from kit.evidence.audit.generated_lines import Asked, asked, generated_candidate
 from kit.evidence.audit.reading import Bundle, compare_figures
 from kit.evidence.audit.rules import GENERATED, GENERATED_LINES, GENERATED_STAGE, LABELS, Json
@@ -27,7 +33,7 @@ def check_generated(bundle: Bundle) -> None:
         return
     header = {
         "format": "kit-generated/1",
-        "generator": GENERATOR,
+        "generator": generator_named(bundle),
         "seed": bundle.profile["generated"]["seed"],
         "candidate": generated_candidate(bundle),
     }
@@ -103,11 +109,16 @@ def with_oracle(bundle: Bundle) -> Dict[str, None]:
 
 
 def judge_requests(bundle: Bundle) -> None:
-    """No request was asked twice, and neighbours share a content."""
+    """No request was asked twice; composed neighbours share a content, and held-out ones are labelled."""
     found = asked(bundle)
     digests = {item.line["request_sha256"] for item in found}
     if len(digests) != len(found) or not all(re.fullmatch("[0-9a-f]{64}", str(digest)) for digest in digests):
         bundle.fail("%s request_sha256" % GENERATED_LINES, "%d digests of %d requests" % (len(digests), len(found)))
+    if held_out(bundle):
+        for item in found:
+            if item.line["expected"] is None or not re.fullmatch("[0-9a-f]{16}", str(item.content)):
+                bundle.fail("%s %s" % (GENERATED_LINES, short(item.line["request"])), "has no expected answer, or no content")
+        return
     for modality in ("text", "image"):
         mine = [item.content for item in found if item.modality == modality]
         for index in range(0, len(mine) - 1, 2):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from kit.evidence.audit.drift import steps
 from kit.evidence.audit.error_ratios import RATIO_BOUND, error_ratios
@@ -13,9 +13,11 @@ from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import Json
 
 GENERATOR = "kit-prompts/1"
+HELD_OUT = "kit-held-out/1"  # of labelled questions
 TIE_RULE = "the winner is the first of the largest logits in candidate order, on either side; a tie is no excuse for a flip"
 MARGIN_BINS = ((0.0, 0.01), (0.01, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.5), (0.5, 1.0))
 FEWEST_DISCORDANT = 6
+CONFIDENCE_BINS = 10  # of equal width; a bin holds its upper end
 
 
 def generated_summary(bundle: Bundle) -> Json:
@@ -30,7 +32,7 @@ def summary_of_asked(bundle: Bundle) -> Json:
     found = asked(bundle)
     document: Json = {
         "format": "kit-generated/1",
-        "generator": GENERATOR,
+        "generator": generator_named(bundle),
         "seed": bundle.profile["generated"]["seed"],
         "declared": bundle.generated,
         "reached": len(found),
@@ -44,8 +46,45 @@ def summary_of_asked(bundle: Bundle) -> Json:
             document[name] = stratum(mine)
     document["margins"] = flips_by_margin(found)
     document["labels"] = labelled(found)
+    if held_out(bundle):
+        document["reliability"] = {
+            side: confidence_bins([sureness(item, side) for item in found]) for side in ("reference", "candidate")
+        }
     document["oracle"] = oracle_summary(found)
     return document
+
+
+def held_out(bundle: Bundle) -> bool:
+    """Whether the questions are labelled ones of a training package; older profiles know of one source alone."""
+    return bool(bundle.profile["generated"].get("source", "composed") == "held-out")
+
+
+def generator_named(bundle: Bundle) -> str:
+    return HELD_OUT if held_out(bundle) else GENERATOR
+
+
+def sureness(item: Asked, side: str) -> Tuple[float, bool]:
+    """(confidence, whether it was right) of one side on a labelled question."""
+    logits, answer = (item.reference, item.answers[0]) if side == "reference" else (item.candidate, item.answers[1])
+    return max(answer), item.line["candidates"][first_of(logits)] == item.line["expected"]
+
+
+def confidence_bins(known: Sequence[Tuple[float, bool]]) -> Json:
+    """Answers by how sure they are: how many, how sure on average, how many right; and the mean distance of the two."""
+    by_bin: Dict[int, List[Tuple[float, bool]]] = {}
+    for confidence, right in known:
+        place = min(max(math.ceil(confidence * CONFIDENCE_BINS) - 1, 0), CONFIDENCE_BINS - 1)
+        by_bin.setdefault(place, []).append((confidence, right))
+    bins, distance = [], []
+    for place in sorted(by_bin):
+        inside = by_bin[place]
+        total, right = math.fsum(confidence for confidence, _ in inside), sum(one for _, one in inside)
+        bins.append({
+            "over": place / CONFIDENCE_BINS, "to": (place + 1) / CONFIDENCE_BINS, "questions": len(inside),
+            "confidence": total / len(inside), "right": right,
+        })  # fmt: skip
+        distance.append(abs(total - right))
+    return {"ece": math.fsum(distance) / len(known), "bins": bins}
 
 
 def stratum(found: Sequence[Asked]) -> Json:
@@ -194,7 +233,12 @@ def leaves(value: Any, name: str = "") -> Json:
 def stage_facts(bundle: Bundle, failed: Sequence[str]) -> Json:
     """What the stage's verdict cell says."""
     document = generated_summary(bundle)
-    every, oracle = document["all"], document["oracle"]
+    every, oracle, labels = document["all"], document["oracle"], document["labels"]
+    right = {
+        "right answers of the reference": labels["reference_right"],
+        "right answers of the candidate": labels["candidate_right"],
+        "calibration error of the candidate": document["reliability"]["candidate"]["ece"],
+    } if held_out(bundle) else {}  # fmt: skip
     return {
         "questions declared": document["declared"],
         "questions answered by both sides": document["reached"],
@@ -204,6 +248,7 @@ def stage_facts(bundle: Bundle, failed: Sequence[str]) -> Json:
         "changed winners": every["flips"],
         "flip rate is under (95%)": every["flip_rate_upper"],
         "largest KL divergence": every["kl"]["max"],
+        **right,
         "questions put to the oracle": oracle["questions"] if oracle else 0,
         "error ratio is under (95%)": oracle["hidden"]["ratio"]["upper"] if oracle else "none",
         "gates that failed": ", ".join(failed) or "none",

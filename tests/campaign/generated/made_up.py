@@ -7,21 +7,22 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from kit.campaign.generated import lines, record, summary
+from kit.campaign.generated import lines, record, source, summary
 from kit.campaign.generated.gates import generated_gates
 from kit.campaign.generated.lines import Truth
 from kit.campaign.layer_bounds import bits, uniform
 from kit.campaign.layer_drift import StageDrift, layers_document, pair_entry, prompt_entry
-from kit.campaign.prompts import generate_mixed
 from kit.campaign.reading import read_run
 from kit.engine.base import Event, QuestionResult
 from kit.evidence.records import write_json
+from kit.profile import Generated
 from tests.campaign.synthetic_run import MM_TEMPERATURE, TEMPERATURE
 
 TEMPERATURES = {"text": TEMPERATURE, "image": MM_TEMPERATURE}
 WALK = ("embedding", "layer.00.mixer", "layer.00.mlp", "layer.00", "hidden", "logits")
+Origin = Literal["composed", "held-out"]
 Change = Callable[[int, tuple[float, ...]], tuple[float, ...]]
 
 
@@ -31,7 +32,7 @@ def same(number: int, logits: tuple[float, ...]) -> tuple[float, ...]:
 
 def write(
     folder: Path, questions: int, seed: int = 1, *, change: Change = same, reached: int | None = None,
-    declared: int | None = None, candidate: str = "graph", error: float = 0.02,
+    declared: int | None = None, candidate: str = "graph", error: float = 0.02, origin: Origin = "composed",
 ) -> None:  # fmt: skip
     """records/generated.jsonl and generated.json. change: the candidate's logits from the reference's, question by question.
 
@@ -39,7 +40,8 @@ def write(
     """
     chance = random.Random(7)
     found = []
-    for number, case in enumerate(generate_mixed(questions if reached is None else reached, seed=seed)):
+    wanted = Generated(declared or questions, seed, origin)
+    for number, case in enumerate(source.declared(wanted, questions if reached is None else reached)):
         (question,) = case.questions
         logits = tuple(chance.randrange(-96, 96) / 32 for _ in question.candidates)
         moved = change(number, logits)
@@ -49,9 +51,9 @@ def write(
         mine = QuestionResult(question.id, moved, other, 100, Event(action="replay"))
         truth = Truth(tuple(x + 0.01 for x in logits), 0.02, 0.02 if moved == logits else error)
         found.append(lines.line(case, reference, mine, truth if number < 600 else None))
-    lines.write(folder / lines.FILE, seed, candidate, found)
+    lines.write(folder / lines.FILE, wanted, candidate, found)
     document = summary.summarise(
-        [lines.decoded(item) for item in found], TEMPERATURES, seed=seed, declared=declared or questions, candidate=candidate
+        [lines.decoded(item) for item in found], TEMPERATURES, wanted=wanted, candidate=candidate
     )
     how = {"reference": "called", "replays": 0, "shapes": 0, "shapes_refused": 0}
     seconds = {"answering": 1.0, "layers": 1.0, "oracle": 1.0}
