@@ -7,6 +7,7 @@ Does not cover: other text, which falls back to shorter pieces and bytes.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -16,7 +17,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from kit.checkpoint.ranks import PRETOKENIZER, SPECIAL_TOKENS, added_tokens
-from kit.checkpoint.training.mixture import stream
+from kit.checkpoint.training.mixture import WORDS, stream
 from kit.contract.prompt import LABELS, SYSTEM, state_text, user_message
 from kit.contract.request import compile_questions
 from kit.evidence.records import write_atomic
@@ -31,7 +32,7 @@ LEAST = 2  # times a pair must occur
 def prompts(count: int) -> Iterator[str]:
     """User messages of the train split, with the system sentence now and then; all text families alike."""
     made = 0
-    for sample in islice(stream("train", SEED, "text"), count):
+    for sample in islice(stream("train", SEED, lambda: WORDS), count):
         state = state_text(sample.state)
         for question in compile_questions(sample.questions):
             made += 1
@@ -70,6 +71,12 @@ def check(tokenizer: Any) -> None:
         raise ValueError(f"special tokens have the ids {specials}, expected {BPE_SIZE} and on")
 
 
+def compact(tokenizer: Any) -> bytes:
+    """The file: JSON without spaces, merges included."""
+    document = json.loads(tokenizer.to_str())
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
 if __name__ == "__main__":
     made = train(int(sys.argv[2]) if len(sys.argv) > 2 else PROMPTS)
-    write_atomic(Path(sys.argv[1]), (made.to_str(pretty=True) + "\n").encode())
+    write_atomic(Path(sys.argv[1]), compact(made))

@@ -87,7 +87,7 @@ class Settings:
     adapter: Rates = Rates(share=0.21, peak=1.5e-3, warm_up=50, decay=0.0)
     amounts: Amounts = field(default_factory=Amounts)
     clip: float = 1.0
-    dropout: float = 0.05
+    dropout: float = 0.1
     below: float = 0.4
     images: float = 0.25
     slots: int = 3

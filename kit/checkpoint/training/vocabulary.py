@@ -182,9 +182,9 @@ def word(rng: random.Random, kind: str, split: Split) -> str:
 
 
 def several(rng: random.Random, kind: str, split: Split, count: int) -> list[str]:
-    """`count` different words of a kind, one in six of them invented, more where the list is short."""
+    """`count` different words of a kind, some of them invented, more of them at times or where the list is short."""
     pool = words(kind, split)
-    share = 1 / 6 if count * 2 < len(pool) else 0.6
+    share = 1 / 6 if count * 2 < len(pool) and rng.random() < 0.75 else 0.6
     return distinct(lambda: invented(rng, split) if rng.random() < share else rng.choice(pool), count)
 
 

@@ -59,7 +59,7 @@ LANGUAGES = {
         wordings("Was wird im Text genannt?|Welche Antwort steht im Text?|Worum geht es?|Was wurde bestellt oder gesucht?", "Was steht im Text?", "Welche Antwort wird genannt?|Worum geht es im Text?"),
         wordings("Ist {key} gleich {value}?|Steht bei {key} der Wert {value}?|Hat {key} den Wert {value}?|Lautet {key} {value}?", "Ist der Wert von {key} {value}?", "Steht {value} bei {key}?|Ist {key} wirklich {value}?"), "Ja", "Nein",
         wordings("{t} {p}.|Hallo, {t} {p}. Danke!|{name}: {t} {p}.|Seit heute: {t} {p}.|Bitte helfen, {t} {p}.", "Guten Tag, {t} {p}.", "Problem von {name}: {t} {p}|Bitte schnell, {t} {p}!"),
-        wordings("Welches Team ist zuständig?|Wohin gehört die Anfrage?|Wer soll das übernehmen?", "Welches Team soll das tun?", "Wer ist zuständig?|Zu welchem Team gehört das?"),
+        wordings("Welches Team ist zuständig?|Wohin gehört die Anfrage?|Wer soll das übernehmen?|Worum geht es in der Nachricht?|Wer hilft hier?|Welche Gruppe passt?", "Welches Team soll das tun?", "Wer ist zuständig?|Zu welchem Team gehört das?"),
         _teams("""Rechnungen | die Rechnung, die Zahlung, die Mahnung, der Beleg | ist falsch, kam doppelt, fehlt
             Versand | das Paket, die Lieferung, der Kurier, die Sendung | ist verspätet, ging verloren, ist nicht da
             Zugang | das Passwort, die Anmeldung, das Konto, der Zugangscode | ist gesperrt, geht nicht, wird abgelehnt
@@ -81,7 +81,7 @@ LANGUAGES = {
         wordings("¿Qué se nombra en el texto?|¿Qué opción está en el texto?|¿De qué se trata?|¿Qué se pidió o se buscó?", "¿Qué dice el texto?", "¿Qué opción se nombra?|¿De qué se trata el texto?"),
         wordings("¿Es {key} igual a {value}?|¿Tiene {key} el valor {value}?|¿Dice {key} {value}?|¿Vale {key} {value}?", "¿Es {value} el valor de {key}?", "¿Está {value} en {key}?|¿Es cierto que {key} es {value}?"), "Sí", "No",
         wordings("{t} {p}.|Hola, {t} {p}. ¡Gracias!|{name}: {t} {p}.|Desde hoy {t} {p}.|Por favor, {t} {p}.", "Buenos días, {t} {p}.", "Problema de {name}: {t} {p}|¡Rápido, {t} {p}!"),
-        wordings("¿Qué equipo se encarga?|¿A dónde va la petición?|¿Quién debe atenderlo?", "¿Qué equipo debe hacerlo?", "¿Quién se encarga?|¿A qué equipo va?"),
+        wordings("¿Qué equipo se encarga?|¿A dónde va la petición?|¿Quién debe atenderlo?|¿De qué trata el mensaje?|¿Quién ayuda aquí?|¿Qué grupo corresponde?", "¿Qué equipo debe hacerlo?", "¿Quién se encarga?|¿A qué equipo va?"),
         _teams("""Facturas | la factura, el pago, el cobro, el recibo | está mal, llegó dos veces, falta
             Envíos | el paquete, la entrega, el mensajero, el envío | llega tarde, se perdió, no está aquí
             Acceso | la contraseña, la cuenta, el usuario, el código de acceso | está bloqueado, no funciona, fue rechazado
@@ -103,7 +103,7 @@ LANGUAGES = {
         wordings("Que nomme le texte ?|Quelle réponse est dans le texte ?|De quoi s'agit-il ?|Qu'est-ce qui est cherché ?", "Que dit le texte ?", "Quelle réponse est nommée ?|De quoi parle le texte ?"),
         wordings("Est-ce que {key} est {value} ?|{key} vaut-il {value} ?|{key} a-t-il la valeur {value} ?|Est-ce que {value} est la valeur de {key} ?", "La valeur de {key} est-elle {value} ?", "Est-il vrai que {key} est {value} ?|{key} est bien {value} ?"), "Oui", "Non",
         wordings("{t} {p}.|Bonjour, {t} {p}. Merci !|{name} : {t} {p}.|Depuis ce matin {t} {p}.|Aidez-moi, {t} {p}.", "Bonsoir, {t} {p}.", "Problème de {name} : {t} {p}|Vite, {t} {p} !"),
-        wordings("Quelle équipe est responsable ?|Où va la demande ?|Qui doit s'en occuper ?", "Quelle équipe doit s'en occuper ?", "Qui est responsable ?|À quelle équipe va la demande ?"),
+        wordings("Quelle équipe est responsable ?|Où va la demande ?|Qui doit s'en occuper ?|De quoi parle le message ?|Qui peut aider ?|Quel groupe convient ?", "Quelle équipe doit s'en occuper ?", "Qui est responsable ?|À quelle équipe va la demande ?"),
         _teams("""Factures | la facture, le paiement, le rappel, le reçu | est faux, est venu deux fois, manque
             Livraison | le colis, la livraison, le coursier, l'envoi | est en retard, est perdu, n'est pas là
             Accès | le mot de passe, le compte, la connexion, le code d'accès | est bloqué, ne marche pas, est refusé
@@ -125,7 +125,7 @@ LANGUAGES = {
         wordings("文中提到了什么？|文中写的是哪一个？|这是关于什么的？|要找的是什么？", "文中写了什么？", "提到的是哪一个？|文中是关于什么的？"),
         wordings("{key}是{value}吗？|{key}的值是{value}吗？|{key}等于{value}吗？|{key}写的是{value}吗？", "{value}是{key}的值吗？", "{key}真的是{value}吗？|{key}是不是{value}？"), "是", "不是",
         wordings("{t}{p}。|你好，{t}{p}。谢谢！|{name}：{t}{p}。|从今天起{t}{p}。|请帮忙，{t}{p}。", "您好，{t}{p}。", "{name}的问题：{t}{p}|快一点，{t}{p}！"),
-        wordings("哪个团队负责？|这个请求应该去哪里？|谁来处理？", "哪个团队来处理？", "谁负责？|这应该去哪个团队？"),
+        wordings("哪个团队负责？|这个请求应该去哪里？|谁来处理？|这条消息是关于什么的？|谁能帮忙？|应该给哪个组？", "哪个团队来处理？", "谁负责？|这应该去哪个团队？"),
         _teams("""账单 | 发票, 付款, 催款单, 收据 | 错了, 来了两次, 不见了
             配送 | 包裹, 快递, 快递员, 货物 | 迟到了, 丢了, 没有到
             登录 | 密码, 账户, 登录页面, 验证码 | 被锁了, 不能用, 被拒绝了
@@ -147,7 +147,7 @@ LANGUAGES = {
         wordings("พูดถึงอะไร?|ข้อไหนอยู่ในข้อความ?|เรื่องอะไร?", "ข้อความพูดว่าอะไร?", "ข้อไหนถูกพูดถึง?|หาอะไร?"),
         wordings("{key}คือ {value} ไหม?|{key}เป็น {value} ไหม?|{key} = {value} ไหม?", "{value} คือ{key}ไหม?", "{key}คือ {value} ใช่ไหม?"), "ใช่", "ไม่ใช่",
         wordings("{t}{p}|สวัสดี {t}{p}|{name}: {t}{p}|วันนี้{t}{p}", "ช่วยด้วย {t}{p}", "สวัสดี วันนี้{t}{p}|{name} {t}{p}"),
-        wordings("ทีมไหนดูแล?|ส่งไปทีมไหน?", "ทีมไหน?", "ใครดูแล?|ไปทีมไหน?"),
+        wordings("ทีมไหนดูแล?|ส่งไปทีมไหน?|ข้อความนี้เรื่องอะไร?|ใครช่วยได้?", "ทีมไหน?", "ใครดูแล?|ไปทีมไหน?"),
         _teams("""บิล | ใบแจ้งหนี้, การจ่ายเงิน, ใบเสร็จ | ผิด, มาสองครั้ง, หาย
             ส่งของ | พัสดุ, คนส่งของ, สินค้า | มาช้า, หายไป, ยังไม่มา
             เข้าระบบ | รหัสผ่าน, บัญชี, หน้าเข้าระบบ | ถูกล็อก, ใช้ไม่ได้, ถูกปฏิเสธ

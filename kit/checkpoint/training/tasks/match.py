@@ -56,13 +56,18 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
 def matched(rng: random.Random, split: Split, count: int, level: int) -> Part:
     """A question with so many candidates."""
     longest = WORDS[level] if count <= 10 else 2 if count <= 20 else 1
-    right = phrase(rng, split, rng.randint(1, longest), longest)
+    phrases = _phrases(rng, split, count, longest)
+    right, *others = rng.sample(phrases, count)
     state = _state(rng, split, right, level)
-    said = state if isinstance(state, str) else " ".join(map(str, state.values()))
-    others = _others(rng, split, right, said, count - 1, longest)
+    while any(plain(other) in _said(state) for other in others):
+        state = _state(rng, split, right, level)
     frame = rng.choice(OPTIONS.of(split)) if rng.random() < (0.4 if level > 0 else 0) else "{phrase}"
     question, index = choice(rng, ASK.pick(rng, split), frame.replace("{phrase}", right), [frame.replace("{phrase}", o) for o in others])
     return Part(state, question, index)
+
+
+def _said(state: str | dict[str, object]) -> str:
+    return plain(state if isinstance(state, str) else " ".join(map(str, state.values())))
 
 
 def phrase(rng: random.Random, split: Split, length: int, longest: int = 4) -> str:
@@ -86,28 +91,25 @@ def names(rng: random.Random, split: Split) -> dict[str, str]:
     return {kind: word(rng, kind, split) for kind in ("person", "place", "noun", "adjective")}
 
 
-def _others(rng: random.Random, split: Split, right: str, said: str, count: int, longest: int) -> list[str]:
-    """Phrases of which none is in the state and none holds another: "bell" is no wrong answer beside "old bell"."""
-    others: list[str] = []
-    bares = [plain(right)]
-    taken = plain(said) + bares[0]
-    while len(others) < count:
-        made = _distractor(rng, split, right, longest)
-        bare = plain(made)
-        if bare not in taken and not any(other in bare for other in bares):
-            others.append(made)
+def _phrases(rng: random.Random, split: Split, count: int, longest: int) -> list[str]:
+    """Different phrases, many of which share words, and none of which holds another: "bell" does not stand beside "old bell".
+
+    Any of them may be the right one: were the others made from it, it would be the one most like them all.
+    """
+    made: list[str] = []
+    bares: list[str] = []
+    while len(made) < count:
+        words = rng.choice(made).split() if made else []
+        if len(words) > 1 and rng.random() < 0.5:
+            words[rng.randrange(len(words))] = word(rng, rng.choice(("adjective", "noun")), split)
+            new = " ".join(words)
+        else:
+            new = phrase(rng, split, rng.randint(1, longest), longest)
+        bare = plain(new)
+        if not any(bare in other or other in bare for other in bares):
+            made.append(new)
             bares.append(bare)
-            taken += f"|{bare}"
-    return others
-
-
-def _distractor(rng: random.Random, split: Split, right: str, longest: int) -> str:
-    """A phrase that, half of the time, has a word of the right one."""
-    words = right.split()
-    if len(words) > 1 and rng.random() < 0.5:
-        words[rng.randrange(len(words))] = word(rng, rng.choice(("adjective", "noun")), split)
-        return " ".join(words)
-    return phrase(rng, split, rng.randint(1, longest), longest)
+    return made
 
 
 def plain(text: str) -> str:

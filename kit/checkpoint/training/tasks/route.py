@@ -10,7 +10,7 @@ from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.actions import ACTIONS, Action
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
 from kit.checkpoint.training.tasks.sayings import SAYINGS
-from kit.checkpoint.training.vocabulary import Wordings, code, word
+from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 5
 UTTERANCES = Wordings(
@@ -79,13 +79,12 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
 
 def _made_up(rng: random.Random, split: Split, count: int, level: int) -> Part:
     """Tools that exist for one sample: a verb and a noun each, which a distractor may share one of."""
-    verb, noun = word(rng, "verb", split), word(rng, "noun", split)
-    pairs = [(verb, noun)]
-    shared = 0.25 if level > 1 else 0.0
-    while len(pairs) < count:
-        other = (verb if rng.random() < shared else word(rng, "verb", split), noun if rng.random() < shared else word(rng, "noun", split))
-        if other not in pairs:
-            pairs.append(other)
+    kinds = count if level < 2 else rng.randint(max(2, count * 2 // 3), count)  # the fewer, the more tools share a word
+    verbs, nouns = several(rng, "verb", split, kinds), several(rng, "noun", split, kinds)
+    pairs = list(zip(verbs, nouns, strict=True))
+    if level >= 2:
+        pairs = rng.sample([(verb, noun) for verb in verbs for noun in nouns], count)
+    verb, noun = pairs[0]
     frame, summary, plain = rng.choice(NAMES), SUMMARIES.of(split), rng.random() < 0.3
     candidates: list[object] = []
     for v, o in pairs:

@@ -21,15 +21,18 @@ class Level:
 
 @dataclass(frozen=True)
 class Scale:
-    """Levels from the least to the most, and how it is asked for."""
+    """Levels from the least to the most, and how it is asked for; high: whether it is one of the two highest."""
 
     ask: Wordings
+    high: Wordings
     levels: tuple[Level, ...]
 
 
-def scale(ask: tuple[str, str, str], *levels: tuple[str, str, str, str]) -> Scale:
+def scale(
+    ask: tuple[str, str, str], high: tuple[str, str, str], *levels: tuple[str, str, str, str]
+) -> Scale:
     """A scale from texts of train, calibration and held-out, their alternatives separated by `|`."""
-    return Scale(_wordings(*ask), tuple(Level(tuple(said.split("|")), _wordings(*cues)) for said, *cues in levels))
+    return Scale(_wordings(*ask), _wordings(*high), tuple(Level(tuple(said.split("|")), _wordings(*cues)) for said, *cues in levels))
 
 
 def _wordings(train: str, calibration: str, held_out: str) -> Wordings:
@@ -40,6 +43,7 @@ SCALES = (
     scale(
         ("Rate the severity.|How severe is this?|How bad is the incident?|Severity of the problem?|Score how serious it is.|Which severity fits?|How severe is the incident?|How serious is it?|What is the severity?|Score the incident.",
          "How serious is the problem?", "Rate how bad this is.|What is the severity of this incident?"),
+        ("Is it serious?|Is the incident serious?|Is anybody stopped?|Is this a serious problem?|Is somebody unable to work?|Are people stopped by it?|Is it a major problem?|Does it stop people?", "Is it a serious incident?", "Is the problem serious?|Is this a major incident?"),
         ("No problem: all works|Nothing is wrong|None|no impact", "everything works as it should|there is no problem at all|nothing is wrong, a false alarm|all is fine, just a question|all works, no problem|false alarm, everything is fine",
          "nothing is wrong, all works", "there is no problem, everything works|a false alarm, all is fine"),
         ("Cosmetic: nobody is held up|Only looks wrong|Cosmetic|looks only", "a colour is off, nobody is held up|a typing error in a heading, work goes on|a small icon is cut off, work goes on|the logo has the wrong colour|a typing error on the page|an icon looks wrong, nobody is held up|the heading has a typing error",
@@ -54,6 +58,7 @@ SCALES = (
     scale(
         ("How urgent is it?|Rate the urgency.|When must this be done?|How soon is this needed?|Score the urgency of the request.|How urgent is the request?|Rate how soon it is needed.|What is the urgency?|By when is it needed?|Urgency?",
          "How soon must it be done?", "Rate how urgent the request is.|How urgent is this for {person}?"),
+        ("Is it urgent?|Is the request urgent?|Must it be done today or now?|Is there a hurry?|Is it needed today at the latest?|Does it have to be done at once or today?|Is this urgent?|Should it be done today?", "Is it an urgent request?", "Is this request urgent?|Is there any hurry?"),
         ("No date|Whenever there is time|Not urgent|any time", "there is no date for it|whenever you have time|no hurry at all, some day|it is not urgent|some day, whenever you like|no hurry, there is no date|whenever it suits you, not urgent",
          "some day, no date", "do it whenever you have time, no hurry|it is not urgent, there is no date"),
         ("This month|Within the month|by the end of the month", "it is due this month|before the end of the month|some time within this month|needed this month|this month is soon enough|by the end of the month, please|due within the month",
@@ -68,6 +73,7 @@ SCALES = (
     scale(
         ("How content is the customer?|Rate the mood of the writer.|How did the customer like it?|Score the review.|How happy is {person}?|What is the mood?|How satisfied is the customer?|Rate the review.|How does the customer feel?|Rate how happy the customer is.",
          "How much did the customer like it?", "Rate how happy the writer is.|How content is {person} in the review?"),
+        ("Is the customer happy?|Is the writer happy?|Did the customer like it?|Is the review good?|Is the review positive?|Is {person} happy with it?|Does the writer like it?|Is it a positive review?", "Is the writer content?", "Is it a good review?|Did the writer like it?"),
         ("Furious|Very angry|very negative", "I am furious, never again|the worst I ever bought, I am very angry|terrible, a shame, I want my money back|this is the worst, never again|I am very angry and want my money back|a shame, terrible|furious, I will never buy again",
          "terrible, the worst, never again", "very angry, I want my money back|I am furious, it is a shame"),
         ("Unhappy|Disappointed|negative", "I am disappointed|not good, I expected more|a bit sad about the quality|I am unhappy with it|I expected more, it is not good|disappointed about the quality|a bit unhappy, not good",
@@ -82,6 +88,7 @@ SCALES = (
     scale(
         ("How full is it?|Rate how full the {noun} is.|What is the fill level?|How much is in it?|How full is it by now?|Rate how full it is.|How much of it is used?|Fill level?",
          "Rate the fill level.", "How full is the {noun}?|How much of it is full?"),
+        ("Is more than half of it used?|Is it more than half full?|Is it nearly full?|Is it almost full or full?|Is more than half taken?|Is there little room left?", "Is it fuller than half?", "Is the {noun} more than half full?|Is it full or nearly full?"),
         ("Empty|Nothing in it|empty", "it is empty|there is nothing left in it|not a drop is inside|nothing is in it|completely empty|not a drop is left|empty, nothing left",
          "nothing is inside, it is empty", "not a drop is left in it|it is completely empty"),
         ("A quarter full|About one quarter|25 percent", "about one quarter is full|one quarter is used|it is one quarter full|25 percent are used|about 25 percent|one quarter of it is taken|one quarter, 25 percent",
@@ -96,6 +103,7 @@ SCALES = (
     scale(
         ("How risky is it?|Rate the risk.|What is the risk of this payment?|Score the danger.|How risky is this?|What is the risk?|How dangerous is it?|Risk of the payment?|Rate the danger.|Score the risk of this.",
          "How high is the risk?", "Rate the risk of this.|How risky is the payment?"),
+        ("Is it risky?|Is the payment risky?|Is there a risk of fraud?|Should somebody look at it?|Is it dangerous?|Is there a risk?|Does it look like fraud?", "Is it a risky payment?", "Is this payment risky?|Is there a danger of fraud?"),
         ("No risk|Safe|none", "known customer, known device, all checks passed|it is safe, everything was checked|no sign of fraud|all checks passed, it is safe|a known customer, no sign of fraud|everything was checked, known device|safe, a known device",
          "safe, all checks passed", "no sign of fraud, known device|everything is safe, all checks passed"),
         ("Low risk|Slightly unusual|low", "slightly unusual, but explained|a new address, the customer told us before|a little odd, a reason is given|a little unusual, a reason is given|slightly odd, but explained|a new address, explained before|odd, but the customer gave a reason",
@@ -108,6 +116,7 @@ SCALES = (
     scale(
         ("How warm is it?|Rate the temperature.|What does the weather feel like?|How warm is the day?|Rate how warm it is.|What is the weather like?|How does the weather feel?|Temperature outside?",
          "Rate how warm it feels.", "How warm does it feel?|What is the temperature like?"),
+        ("Is it warm?|Is it warm outside?|Is the weather warm?|Is it a warm day?|Is it warm or hot?|Does it feel warm?", "Is the day warm?", "Is it warm outside today?|Does the weather feel warm?"),
         ("Freezing|Ice and frost|below zero", "ice on the road, frost everywhere|it is freezing|snow and frost|snow and ice|freezing, ice everywhere|frost, snow on the road|below zero, ice",
          "frost and ice", "snow, it is freezing|ice and frost everywhere"),
         ("Cold|Chilly|cool", "cold, take a coat|a chilly wind blows|rather cold|chilly, take a coat|a cold wind|rather chilly, a cold wind|take a coat, it is cold",
@@ -122,6 +131,7 @@ SCALES = (
     scale(
         ("How sure is the speaker?|Rate how certain it is.|How likely is it?|What is the probability?|How certain is {person}?|Rate the probability.|How likely does it sound?|How probable is it?",
          "How sure is {person}?", "Rate how likely it is.|How certain is the speaker?"),
+        ("Is it likely?|Is it likely or certain?|Does the speaker expect it?|Will it probably happen?|Does {person} think so?|Is it probable?", "Is it rather likely?", "Does the speaker think so?|Is it probably so?"),
         ("Impossible|Surely not|no", "it is impossible|surely not, never|it will never happen|never, that is impossible|it cannot be, surely not|that will surely never happen|no way, impossible",
          "never, no way", "it will never happen, no way|impossible, it cannot be"),
         ("Unlikely|Probably not|rather no", "it is unlikely|probably not|I doubt it|I rather doubt it, unlikely|unlikely, I would say no|I doubt that, probably not|hardly likely, I doubt it",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
-from kit.checkpoint.training.tasks.parts import Part, score, sentence_case, single
+from kit.checkpoint.training.tasks.parts import Part, choice, score, sentence_case, single, yes_or_no
 from kit.checkpoint.training.tasks.scales import SCALES, Level
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 4
-CLASHING = ("cold", "warm", "hot", "mild", "frozen", "full", "empty", "urgent", "fresh", "misty")  # would answer, too
+CLASHING = ("cold", "warm", "hot", "mild", "frozen", "full", "empty", "urgent", "fresh", "misty", "week", "year", "day", "hour")  # answers, too
 FRAMES = Wordings(
     train=("{cue}.", "Note from {person}: {cue}.", "{person} writes: {cue}", "{place}, {ref}: {cue}.", "About the {noun}: {cue}.",
            "Report {ref}. {cue}. End.", "The {noun} in {place}: {cue}.", "Hello, {cue}. Thanks, {person}", "{cue}", "{person} says: {cue}", "Hi, {person} here. {cue}.",
@@ -44,8 +44,8 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One question on a scale."""
-    kinds = (_graded, _named, _cue, _cue, _cue, _cue, _done)
-    return rng.choice(kinds[: (2, 6, 7, 7)[level]])(rng, split, level)
+    kinds = (_graded, _named, _cue, _cue, _cue, _cue, _high, _done)
+    return rng.choice(kinds[: (2, 6, 8, 8)[level]])(rng, split, level)
 
 
 def _cue(rng: random.Random, split: Split, level: int) -> Part:
@@ -53,17 +53,36 @@ def _cue(rng: random.Random, split: Split, level: int) -> Part:
     levels = _chosen(rng, scale.levels, rng.randint(2, min((2, 2, 4, 5)[level], len(scale.levels))))
     right = rng.randrange(len(levels))
     names = _names(rng, split)
-    cue = levels[right].cues.pick(rng, split, **names)
+    state = _said(rng, split, levels[right], names, level)
+    form = rng.randrange(len(levels[0].said))
+    texts: list[object] = [item.said[min(form, len(item.said) - 1)] for item in levels]
+    asked = scale.ask.pick(rng, split, **names)
+    if rng.random() < 0.15:
+        return Part(state, *choice(rng, asked, texts[right], [text for text in texts if text != texts[right]]))
+    if rng.random() < 0.3:
+        texts = [{"description": text} for text in texts]
+    return Part(state, score(asked, texts), right)
+
+
+def _high(rng: random.Random, split: Split, level: int) -> Part:
+    """Yes or no: is it one of the two highest levels of the scale?"""
+    scale = rng.choice(SCALES)
+    answer = rng.random() < 0.5
+    reached = rng.choice(scale.levels[-2:] if answer else scale.levels[:2])
+    names = _names(rng, split)
+    asked = scale.high.pick(rng, split, **names)
+    return Part(_said(rng, split, reached, names, level), *yes_or_no(rng, split, asked, answer))
+
+
+def _said(rng: random.Random, split: Split, reached: Level, names: dict[str, str], level: int) -> object:
+    """A state that says what applies at a level of a scale."""
+    cue = reached.cues.pick(rng, split, **names)
     state: object = sentence_case(FRAMES.pick(rng, split, cue=cue, ref=code(rng), **names))
     if rng.random() < 0.25:
         state = {"ref": code(rng), rng.choice(("text", "message", "note")): cue, "by": names["person"]}
     elif level == 3 and rng.random() < 0.2:
         state = prose.around(rng, split, str(state), rng.randint(1, 2), CLASHING)
-    form = rng.randrange(len(levels[0].said))
-    texts: list[object] = [item.said[min(form, len(item.said) - 1)] for item in levels]
-    if rng.random() < 0.3:
-        texts = [{"description": text} for text in texts]
-    return Part(state, score(scale.ask.pick(rng, split, **names), texts), right)
+    return state
 
 
 def _chosen(rng: random.Random, levels: Sequence[Level], count: int) -> list[Level]:

@@ -71,8 +71,8 @@ TICKETS = Wordings(
 ASK = Wordings(
     train=("Which team should take this ticket?", "Where does the ticket go?", "Which queue owns this?", "Pick the team.", "Who should handle it?",
            "Assign the ticket to a team.", "Which desk is responsible?", "Route the ticket.", "Which team?", "Who is responsible for it?", "Which team is responsible for this ticket?", "Where should this message go?",
-           "Which department should get it?", "Who should take the ticket?"),
-    calibration=("Which team owns this ticket?",), held_out=("Which team should handle the ticket?", "Pick the desk for this.", "Who is responsible?"),
+           "Which department should get it?", "Who should take the ticket?", "What is this message about?", "What is the topic of the message?", "Which category fits?", "Which topic is it?", "What kind of request is it?"),
+    calibration=("Which team owns this ticket?",), held_out=("Which team should handle the ticket?", "Pick the desk for this.", "Who is responsible?", "What is the ticket about?"),
 )  # fmt: skip
 TEAM_TEXTS = Wordings(
     train=("{a}, {b} and {c}", "{Team}: {a}, {b}, {c}", "{Team}", "The {team} team", "{Team} team ({a}, {b})", "Queue {team}: {a} and {b}", "{team}", "{Team} team", "{Team} - {a}, {b}", "{Team} ({a}, {b})",
