@@ -13,22 +13,32 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
 BIN := .venv/bin
+PIP := --quiet --no-compile  # Python compiles what is imported, a small part of what is installed
 INSTALLED := .venv/.installed
 TEST_RUN := test-pipeline
 
-.PHONY: reproduce test lint types unit pipeline nbval lab store-outputs clean
+# Parts of `make test` that run at a time, where make can keep their outputs apart (4.0 or later)
+SIDE_BY_SIDE := $(if $(filter output-sync,$(.FEATURES)),--jobs=2 --output-sync=target)
+
+.PHONY: reproduce test checks lint types unit campaign pipeline nbval lab store-outputs clean
 .DELETE_ON_ERROR:
 
 reproduce: $(INSTALLED)
 	@$(BIN)/python -m kit run $(PROFILE)
 
-test: lint types unit pipeline nbval
+# The campaign runs on one thread for the most part, so the unit tests run beside it. What a part prints is shown
+# when it ends, and a part that fails stops those that need it and no other.
+test: $(INSTALLED)
+	@echo "two parts at a time; each is shown when it ends, minutes from now"
+	@$(MAKE) --no-print-directory --keep-going $(SIDE_BY_SIDE) checks
+
+checks: lint types pipeline nbval unit
 
 $(INSTALLED): pyproject.toml Makefile
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name one: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[notebook,test]"
+	$(BIN)/python -m pip install $(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
+	$(BIN)/python -m pip install $(PIP) --editable ".[notebook,test]"
 	@touch $@
 
 lint: $(INSTALLED)
@@ -40,13 +50,15 @@ types: $(INSTALLED)
 unit: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests --ignore=tests/pipeline
 
-pipeline: $(INSTALLED)
+campaign: $(INSTALLED)
 	$(BIN)/python -m kit run params/cpu-tiny.toml --id $(TEST_RUN) --replace
+
+pipeline: campaign
 	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest -n 2 --dist loadfile tests/pipeline
 
 # Verdict cells only; the stages find their work done in the finished run and read it. 04_remote is no stage of
 # this profile: tests/pipeline/test_remote_run.py runs it, against a server of its own.
-nbval: $(INSTALLED)
+nbval: campaign
 	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=240 --nbval-kernel-startup-timeout=120 \
 		-p no:cacheprovider --timeout=600 --ignore=notebooks/04_remote.ipynb notebooks
 

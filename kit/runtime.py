@@ -61,9 +61,11 @@ def configure(profile: Profile) -> dict[str, Any]:
 
 def require_device(profile: Profile) -> None:
     """Raise NoDeviceError, in one sentence, where a forward of this profile cannot run. After `configure`."""
+    if profile.runtime.device != "cuda":
+        return
     import torch
 
-    if profile.runtime.device == "cuda" and not torch.cuda.is_available():
+    if not torch.cuda.is_available():
         raise NoDeviceError(
             f"the profile {profile.name} needs a CUDA device, and torch {torch.__version__} sees none on this machine"
         )
