@@ -137,3 +137,9 @@ def _compared(engine: str, against: str, answers: Mapping[str, list[Told]]) -> d
     pairs = [(a.right, b.right) for a, b in zip(answers[against], answers[engine], strict=True)]
     lost, won = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
     return {"engine": engine, "against": against, "lost": lost, "won": won, "p": mcnemar(lost, won)}
+
+
+def facts_of(accuracy: Mapping[str, Any] | None) -> dict[str, object]:
+    """Right answers for a verdict cell, engine by engine; nothing for a run that is not judged."""
+    first = [item for item in (accuracy["passes"] if accuracy else ()) if item["pass"] == 1]
+    return {f"right answers, {item['engine']}": f"{item['correct']} of {item['of']}" for item in first}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kit.evidence import audit
+from kit.evidence import audit, report
 from kit.evidence.attack import runner
 from kit.evidence.attack.families import accuracy
 from kit.evidence.attack.suspect import Content
@@ -81,3 +81,14 @@ def test_every_attack_on_right_answers_is_refused(made: Path) -> None:
     attack = runner.attack(made, only=("accuracy",), seed=1)
     assert len(attack.outcomes) == len(offered) >= 15
     assert [f"{outcome.mutation.id}: {outcome.fault}" for outcome in attack.survivors] == []
+
+
+def test_the_report_shows_right_answers_and_the_wrong_ones_by_name(made: Path, sealed: Path) -> None:
+    page = report.render(made)
+    assert '<h2 id="right-answers">Right answers</h2>' in page
+    assert "8 of 9 (graph, first pass)" in page
+    assert "image-four" in page
+    assert "not enough" in page
+    unjudged = report.render(sealed)
+    assert 'id="right-answers"' not in unjudged
+    assert "not judged" in unjudged

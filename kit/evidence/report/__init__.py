@@ -1,7 +1,7 @@
 """report.html: the verdict of a run on one page that needs nothing else, for people.
 
 Verdict, scope and what is not covered come first; then gates, one question's logits on their rungs, drift with the noise
-floor, generated questions, layers, planted faults, operators, signal, graph caches, performance, the machine, and how to
+floor, right answers of a judged profile, generated questions, layers, planted faults, operators, signal, graph caches, performance, the machine, and how to
 check all of it. Everything shown is read from the run's files; nothing is judged here and nothing here is evidence. A
 document that a bundle does not have, or that cannot be read, leaves its section out or says so: the page never stops a
 run from being packaged. Whatever a bundle says is escaped; nothing is loaded from elsewhere, and no script runs.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kit.evidence.report import drift, inside, machine, verdict
+from kit.evidence.report import accuracy, drift, inside, machine, verdict
 from kit.evidence.report.html import Section, paragraph, picture, text
 from kit.evidence.report.reading import RunFiles
 from kit.evidence.report.style import STYLE
@@ -25,6 +25,7 @@ SECTIONS: tuple[tuple[str, Callable[[RunFiles], Section | None]], ...] = (
     ("Gates", verdict.gates),
     ("Logits on their rungs", drift.logits),
     ("Drift", drift.drift),
+    ("Right answers", accuracy.right_answers),
     ("Noise floor", drift.floor),
     ("Generated questions", drift.generated),
     ("Layers", inside.layers),
@@ -42,7 +43,8 @@ PLACED = {
     "gates": ("gates",),
     "ladder": ("ladder",),
     "drift": ("drift", "probabilities", "detectable"),
-    "generated": ("flips", "oracle"),
+    "right-answers": ("reliability",),
+    "generated": ("flips", "oracle", "reliability_generated"),
     "layers": ("layers",),
     "operators": ("operators",),
     "performance": ("latency_against_tokens", "where_time_goes", "latency"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kit.evidence.floats import decode_float32, decode_float64
+from kit.evidence.report.accuracy import reliability_table
 from kit.evidence.report.charts import Marks, Strip, ladder, strip
 from kit.evidence.report.html import Cell, Section, chart, details, listed, number, paragraph, table, text
 from kit.evidence.report.reading import Answered, RunFiles
@@ -208,6 +209,8 @@ def generated(run: RunFiles) -> Section | None:
     )  # fmt: skip
     body += _oracle(document.get("oracle"))
     body += details("Flips against the reference's margin, and right answers", _margins(document))
+    if document.get("reliability"):
+        body += reliability_table("Both sides", document["reliability"])
     return Section("generated", "Generated questions: flips, divergence, oracle", body)
 
 

@@ -70,6 +70,9 @@ def _facts(run: RunFiles, about: dict[str, Any]) -> Iterator[tuple[str, Cell | R
     yield "posts / answered / refused", posts
     yield "posts by engine", ", ".join(f"{name} {count}" for name, count in (counts.get("by_engine") or {}).items())
     yield "judged against", ", ".join(map(str, verdict.get("against", [])))
+    right = verdict.get("accuracy")
+    told = "not judged: the checkpoint was not trained to decide, or its profile does not ask"
+    yield "right answers", f"{right['correct']} of {right['of']} ({right['engine']}, first pass)" if right else told
     yield "largest probability drift", verdict.get("max_probability_drift")
     yield "kit version", about.get("kit_version")
 
