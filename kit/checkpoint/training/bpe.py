@@ -17,7 +17,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from kit.checkpoint.ranks import PRETOKENIZER, SPECIAL_TOKENS, added_tokens
-from kit.checkpoint.training.mixture import WORDS, stream
+from kit.checkpoint.training.mixture import CORPUS, stream
 from kit.contract.prompt import LABELS, SYSTEM, state_text, user_message
 from kit.contract.request import compile_questions
 from kit.evidence.records import write_atomic
@@ -30,9 +30,9 @@ LEAST = 2  # times a pair must occur
 
 
 def prompts(count: int) -> Iterator[str]:
-    """User messages of the train split, with the system sentence now and then; all text families alike."""
+    """User messages of the train split, with the system sentence now and then; mostly of the text families."""
     made = 0
-    for sample in islice(stream("train", SEED, lambda: WORDS), count):
+    for sample in islice(stream("train", SEED, lambda: CORPUS), count):
         state = state_text(sample.state)
         for question in compile_questions(sample.questions):
             made += 1

@@ -59,9 +59,9 @@ WEIGHTS = {
 }  # fmt: skip
 START = Mixture(WEIGHTS, dict.fromkeys(WEIGHTS, 0))
 FULL = Mixture(WEIGHTS, {family: LEVELS[family] - 1 for family in WEIGHTS})
-WORDS = Mixture(dict.fromkeys(TEXT, 1.0), {family: LEVELS[family] - 1 for family in TEXT})
+CORPUS = Mixture(dict.fromkeys(TEXT, 1.0) | dict.fromkeys(SCREENS, 0.15), FULL.top)  # for the tokenizer
 
-__all__ = ["FAMILIES", "FULL", "LEVELS", "SCREENS", "START", "TEXT", "WEIGHTS", "WORDS", "Mixture", "drawn", "stream"]
+__all__ = ["CORPUS", "FAMILIES", "FULL", "LEVELS", "SCREENS", "START", "TEXT", "WEIGHTS", "Mixture", "drawn", "stream"]
 
 
 def drawn(family: str, split: Split, index: int, level: int | None = None) -> Sample:

@@ -71,7 +71,7 @@ EMPTY = Wordings(
 NESTED = Wordings(
     train=("{key} of {parent}", "{parent}.{key}", "{parent} {key}", "{key} in {parent}", "{parent}'s {key}", "{key} of the {parent}", "{key} in the {parent}",
            "{key} given in {parent}"),
-    calibration=("{key} inside {parent}",), held_out=("{key} given in the {parent}", "{key} ({parent})"),
+    calibration=("{key} inside {parent}",), held_out=("{key} given in the {parent}", "{key} of this {parent}"),
 )  # fmt: skip
 ALL = ("text key", "text key", "number key", "number key", "flag key", "list key")
 KINDS = (("text key",), ("text key",), ("text key", "text key", "number key", "flag key"), ALL, ALL, ALL)  # by level

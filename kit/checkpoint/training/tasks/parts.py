@@ -21,7 +21,7 @@ YES_NO = Wordings(
            "Right|Wrong", "That is right|That is not right", "It is true|It is not true", "Yes, that is so|No, that is not so",
            "It does hold|It does not hold", "It does|No, it does not", "Yes, it is correct|No, it is wrong", "y|n"),
     calibration=("Yes, it is so|No, it is not so", "That is true|That is false"),
-    held_out=("Yes, it does|It does not", "Yes, that is correct|No, that is incorrect", "That holds|That does not hold", "YES|NO"),
+    held_out=("Yes, it does|It does not", "Yes, that is correct|No, that is incorrect", "That holds|That does not hold", "Yes, it is|No, it is not"),
 )  # fmt: skip
 
 
