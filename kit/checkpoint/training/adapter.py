@@ -31,7 +31,9 @@ def attach(network: nn.Module, options: Mapping[str, Any]) -> Any:
     from peft import LoraConfig, get_peft_model
 
     # Its task type would have PEFT look for generation, which the network does not do.
-    config = LoraConfig(r=options["r"], lora_alpha=options["lora_alpha"], target_modules=options["target_modules"])
+    config = LoraConfig(
+        r=options["r"], lora_alpha=options["lora_alpha"], target_modules=options["target_modules"]
+    )
     wrapped: Any = get_peft_model(network, config)  # type: ignore[arg-type]
     for name, module in network.named_modules():
         if name.rsplit(".", 1)[-1] in config.target_modules:

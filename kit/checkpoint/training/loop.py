@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,13 +45,15 @@ DECIDER = Path(__file__).parents[1] / "decider"
 
 @dataclass(frozen=True)
 class Options:
-    """out: the run's folder. config, tokenizer: of the checkpoint to train. resume: go on from what `out` holds."""
+    """out: the run's folder. config, tokenizer: of the checkpoint to train. levels: the families and how many levels each
+    has. resume: go on from what `out` holds."""
 
     out: Path
     settings: Settings
     device: str = "cpu"
     config: Path = DECIDER / "base" / "config.json"
     tokenizer: Path = DECIDER / "base" / "tokenizer.json"
+    levels: Mapping[str, int] = field(default_factory=lambda: dict(LEVELS))
     resume: bool = False
     quiet: bool = False
 
@@ -67,8 +69,8 @@ def train(options: Options) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="judged-") as folder:
         run = Run(options, held, Path(folder))
         source = Source(
-            options.settings, options.tokenizer, dict(LEVELS), run.resumed,
-            before=maker(options.settings, options.tokenizer, LEVELS, Path(folder)),
+            options.settings, options.tokenizer, dict(options.levels), run.resumed,
+            before=maker(options.settings, options.tokenizer, options.levels, Path(folder)),
         )  # fmt: skip
         with Feed(source, run.table) as feed:  # forks: nothing has touched a device yet
             try:
@@ -87,10 +89,11 @@ class Run:
         self.phase: Phase = held["phase"] if held else "base"
         self.clock = Clock(held["seconds"] if held else 0.0)
         self.journal = Journal(options.out, self.clock, options.quiet)
-        self.curriculum = Curriculum.begin(dict(LEVELS), tuple(SCREENS), self.settings.images)
-        self.table = Table(tuple(LEVELS))
+        levels, screens = dict(options.levels), tuple(name for name in SCREENS if name in options.levels)
+        self.curriculum = Curriculum.begin(levels, screens, self.settings.images)
+        self.table = Table(tuple(levels))
         self.control = Control(options.out / "control.json")
-        self.jobs = jobs(LEVELS, self.settings.amounts)
+        self.jobs = jobs(levels, self.settings.amounts)
         self.labels = Tokenizer(Library.from_file(str(options.tokenizer)), str(options.tokenizer)).label_ids
         self.progress = {phase: Progress() for phase in PHASES}
         self._stop = False
@@ -136,7 +139,7 @@ class Run:
         self.name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
         self.journal.write(
             "start", device=self.name, parameters=sum(p.numel() for p in self.network.parameters()), resumed=self.resumed,
-            phase=self.phase, levels=dict(LEVELS),
+            phase=self.phase, levels=dict(self.options.levels),
         )  # fmt: skip
         self._recipe()
 
@@ -172,7 +175,7 @@ class Run:
     def _judge(self) -> dict[str, float]:
         """Accuracy by family on the regular held-out samples, kept on the device from the first time on."""
         if self._quick is None:
-            items = [item for family in LEVELS for item in self._quick_items(family)]
+            items = [item for family in self.options.levels for item in self._quick_items(family)]
             device = self.network.lm_head.weight.device
             self._quick = (items, list(prepared(items, self.settings.buckets, device)))
         items, batches = self._quick

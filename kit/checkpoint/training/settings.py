@@ -41,7 +41,7 @@ def bucket_for(buckets: Sequence[Bucket], tokens: int, patches: int) -> Bucket |
 
 STEP_TOKENS = 36_864  # of every bucket, so that what works on tokens alone has one shape
 BUCKETS = (
-    *(Bucket(tokens, 0, STEP_TOKENS // tokens) for tokens in (128, 192, 256, 384, 512)),
+    *(Bucket(tokens, 0, STEP_TOKENS // tokens) for tokens in (64, 128, 192, 256, 384, 512)),
     *(
         Bucket(tokens, patches, STEP_TOKENS // tokens)
         for tokens, patches in ((192, 288), (256, 288), (384, 1024), (512, 1024))
@@ -74,7 +74,7 @@ class Amounts:
 class Settings:
     """seconds: of wall time for everything. steps: of a phase at most, 0 for as many as fit.
 
-    dropout: of BPE merges. below: the share of samples from under a family's level. images: the share of samples with
+    dropout: of BPE merges, which the library draws without a seed. below: the share of samples from under a family's level. images: the share of samples with
     screens once they have joined. slots: batches a worker prepares ahead.
     """
 
@@ -89,7 +89,7 @@ class Settings:
     clip: float = 1.0
     dropout: float = 0.1
     below: float = 0.4
-    images: float = 0.25
+    images: float = 0.2
     slots: int = 3
     curriculum_every: int = 100  # steps
     evaluate_every: float = 45.0  # seconds

@@ -1,0 +1,120 @@
+"""Worker processes deliver full buckets, count what fits none, and report what goes wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from kit.checkpoint.training.batches import CELLS, Feed, Source, WorkerError, batches, samples
+from kit.checkpoint.training.curriculum import Table
+from kit.checkpoint.training.loop import DECIDER
+from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for
+from kit.checkpoint.training.slots import Slots, layout_of
+from kit.checkpoint.training.tasks import LEVELS
+
+TOKENIZER = DECIDER / "base" / "tokenizer.json"
+SMALL = (Bucket(256, 0, 4), Bucket(512, 1024, 2))
+
+
+def source(buckets: tuple[Bucket, ...] = SMALL) -> Source:
+    return Source(dataclasses.replace(TINY, buckets=buckets), TOKENIZER, dict(LEVELS))
+
+
+def table(**weights: float) -> Table:
+    made = Table(tuple(LEVELS))
+    made.write(weights, dict.fromkeys(LEVELS, 0))
+    return made
+
+
+def fails(rank: int) -> None:
+    raise RuntimeError(f"worker {rank} is made to fail")
+
+
+def test_text_goes_where_no_patches_are_and_everything_into_the_first_that_fits() -> None:
+    buckets = (Bucket(128, 0, 8), Bucket(256, 0, 4), Bucket(256, 288, 4), Bucket(512, 1024, 2))
+    assert bucket_for(buckets, 100, 0) == buckets[0]
+    assert bucket_for(buckets, 129, 0) == buckets[1]
+    assert bucket_for(buckets, 129, 256) == buckets[2]
+    assert bucket_for(buckets, 129, 400) == buckets[3]
+    assert bucket_for(buckets, 400, 0) is None
+
+
+def test_every_published_bucket_has_the_same_number_of_tokens() -> None:
+    assert {bucket.tokens * bucket.batch for bucket in BUCKETS} == {STEP_TOKENS}
+
+
+def test_a_bucket_is_given_away_when_it_is_full() -> None:
+    counts = np.zeros(len(LEVELS), np.int64)
+    made = list(islice(batches(0, source(), table(match=0.5, console=0.5), counts), 6))
+    assert {bucket for _, bucket, _ in made} == set(SMALL)
+    for _, bucket, arrays in made:
+        assert arrays["ids"].shape == (bucket.batch, bucket.tokens)
+        assert ("pixels" in arrays) == bool(bucket.patches)
+        assert arrays[CELLS].shape == (bucket.batch,)
+    assert not counts.any()
+
+
+def test_cells_name_the_family_and_the_level() -> None:
+    counts = np.zeros(len(LEVELS), np.int64)
+    _, _, arrays = next(batches(0, source(), table(facts=1.0), counts))
+    assert set(arrays[CELLS].tolist()) == {source().cell("facts", 0)}
+
+
+def test_what_fits_no_bucket_is_counted() -> None:
+    counts = np.zeros(len(LEVELS), np.int64)
+    for _ in islice(batches(0, source((Bucket(40, 0, 1),)), table(facts=0.5, numbers=0.5), counts), 10):
+        pass
+    assert counts.sum() > 0
+
+
+def test_the_phase_sets_the_form_and_starts_new_sample_numbers() -> None:
+    shared = table(facts=1.0)
+    drawn = samples(0, source(), shared)
+    phase, bare = next(drawn)
+    shared.set_phase(1)
+    later, chat = next(drawn)
+    assert (phase, later) == (0, 1)
+    assert len(chat.ids) > len(bare.ids)
+
+
+def test_the_same_seed_gives_the_same_samples_but_for_dropped_merges() -> None:
+    whole = dataclasses.replace(source(), settings=dataclasses.replace(source().settings, dropout=0.0))
+    first, second = (
+        [item.ids for _, item in islice(samples(0, whole, table(match=0.5, facts=0.5)), 20)] for _ in range(2)
+    )
+    assert first == second
+
+
+def test_batches_reach_the_loop_from_a_process_and_old_phases_are_let_go() -> None:
+    shared = table(facts=1.0)
+    with Feed(source(), shared) as feed:
+        arrived = feed.next(0)
+        assert arrived.arrays["ids"].any()
+        arrived.release()
+        shared.set_phase(1)
+        assert feed.next(1).phase == 1
+        assert feed.too_long() == {}
+
+
+def test_a_failing_worker_ends_it_with_its_traceback() -> None:
+    with (
+        Feed(dataclasses.replace(source(), before=fails), table(facts=1.0)) as feed,
+        pytest.raises(WorkerError, match="worker 0 is made to fail"),
+    ):
+        feed.next(0)
+
+
+def test_places_hold_what_was_written_and_refuse_other_shapes() -> None:
+    arrays = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": np.ones(5, np.uint8)}
+    layout, size = layout_of(arrays)
+    slots = Slots(2, size)
+    slots.write(1, layout, arrays)
+    assert np.array_equal(slots.views(1, layout)["a"], arrays["a"])
+    assert not slots.views(0, layout)["b"].any()
+    with pytest.raises(ValueError, match="its place"):
+        slots.write(0, layout, {**arrays, "b": np.ones(4, np.uint8)})
+    with pytest.raises(ValueError, match="laid out for"):
+        slots.write(0, layout, {"a": arrays["a"]})

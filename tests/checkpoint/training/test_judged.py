@@ -1,0 +1,87 @@
+"""What a run is judged on: who makes it, and choices in two orders."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kit.checkpoint.training.encode import open_encoder
+from kit.checkpoint.training.judged import (
+    PERMUTED,
+    Job,
+    jobs,
+    load,
+    load_pairs,
+    maker,
+    pairs,
+    permuted,
+    questions,
+    quick,
+)
+from kit.checkpoint.training.loop import DECIDER
+from kit.checkpoint.training.mixture import drawn
+from kit.checkpoint.training.settings import TINY, Amounts
+
+TOKENIZER = DECIDER / "base" / "tokenizer.json"
+LEVELS = {"match": 2, "numbers": 1}
+
+
+def test_every_family_and_level_is_judged_in_both_forms_and_calibrated() -> None:
+    listed = jobs(LEVELS, Amounts())
+    assert len({job.file for job in listed}) == len(listed)
+    for split, form in (("held-out", "bare"), ("held-out", "chat"), ("calibration", "chat")):
+        found = {(job.family, job.level) for job in listed if (job.split, job.form, job.kind) == (split, form, "plain")}
+        assert found == {("match", 0), ("match", 1), ("numbers", 0)}
+    assert [job.family for job in listed if job.kind == PERMUTED] == ["match"]
+
+
+def test_workers_share_the_jobs_and_the_run_reads_them(tmp_path: Path) -> None:
+    settings = dataclasses.replace(TINY, workers=2, amounts=Amounts(held_out=2, calibration=1, permuted=2))
+    make = maker(settings, TOKENIZER, LEVELS, tmp_path)
+    for rank in range(2):
+        make(rank)
+    for job in jobs(LEVELS, settings.amounts):
+        found = load_pairs(tmp_path, job, never) if job.kind == PERMUTED else load(tmp_path, job, never)
+        assert len(found) == job.amount
+
+
+def test_waiting_ends_when_nobody_makes_them(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="nobody"):
+        load(tmp_path, jobs(LEVELS, Amounts())[0], never)
+
+
+def test_a_permuted_choice_holds_the_same_candidates_and_the_same_right_one() -> None:
+    sample = drawn("match", "held-out", 3, 1)
+    turned = permuted(sample)
+    assert turned is not None
+    other, order = turned
+    (name,) = sample.questions
+    before, after = list(sample.questions[name]["criteria"]), list(other.questions[name]["criteria"])
+    assert after == [before[place] for place in order]
+    assert after != before
+    assert other.expected == sample.expected
+    assert before[sample.right[name]] == after[other.right[name]]
+
+
+def test_only_choices_have_another_order() -> None:
+    for number in range(20):
+        sample = drawn("score", "held-out", number, 0)
+        (question,) = sample.questions.values()
+        assert (permuted(sample) is None) == (question["type"] != "choice")
+
+
+def test_pairs_ask_the_same_in_two_orders() -> None:
+    for pair in pairs(Job("held-out", "chat", "match", 1, 3, PERMUTED), open_encoder(TOKENIZER)):
+        assert pair.order[pair.second.right] == pair.first.right
+
+
+def test_the_regular_evaluation_takes_all_levels_alike() -> None:
+    encoder = open_encoder(TOKENIZER)
+    found = [questions(Job("held-out", "bare", "match", level, 3), encoder, TINY) for level in range(2)]
+    assert [item.level for item in quick(found, 4)] == [0, 1, 0, 1]
+
+
+def never() -> None:
+    raise RuntimeError("nobody makes them")

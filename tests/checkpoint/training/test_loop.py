@@ -1,0 +1,139 @@
+"""A whole run in small: both phases, calibration, results; stopping and going on; a hand on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kit.checkpoint.training import loop, phase
+from kit.checkpoint.training.control import Control
+from kit.checkpoint.training.curriculum import Curriculum
+from kit.checkpoint.training.journal import read
+from kit.checkpoint.training.loop import Options, train
+from kit.checkpoint.training.phase import StoppedError, TrainingError, rate_at
+from kit.checkpoint.training.report_card import card
+from kit.checkpoint.training.settings import TINY, Amounts, Bucket, Rates
+from kit.checkpoint.training.steps import Step
+from tests.checkpoint.training import tiny_network
+
+SETTINGS = dataclasses.replace(
+    TINY, steps=6, buckets=(Bucket(512, 0, 4), Bucket(512, 1024, 2)), curriculum_every=2, evaluate_every=900.0, save_every=900.0,
+    amounts=Amounts(held_out=1, calibration=1, permuted=2, quick=1),
+)  # fmt: skip
+LEVELS = {"match": 2, "facts": 2, "console": 1}
+
+
+def options(folder: Path, **changes: Any) -> Options:
+    return Options(folder / "run", SETTINGS, config=tiny_network.config_file(folder), levels=LEVELS, quiet=True, **changes)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("training")
+    torch.set_num_threads(1)
+    train(options(folder))
+    return folder / "run"
+
+
+def test_a_run_leaves_the_base_the_adapter_and_its_calibration(finished: Path) -> None:
+    base = torch.load(finished / "checkpoints" / "base.pt", weights_only=True)
+    adapter = torch.load(finished / "checkpoints" / "adapter.pt", weights_only=True)
+    assert {tensor.dtype for tensor in base.values()} == {torch.bfloat16}
+    assert {tensor.dtype for tensor in adapter.values()} == {torch.float32}
+    assert all(name.startswith("base_model.model.model.language_model.layers.") for name in adapter)
+    assert any(tensor.any() for name, tensor in adapter.items() if "lora_B" in name)
+    config = json.loads((finished / "checkpoints" / "decision_config.json").read_text())
+    assert config["format"] == "decision-config/1"
+    assert config["temperature"] > 0
+
+
+def test_the_log_tells_of_both_phases_and_the_results(finished: Path) -> None:
+    lines = read(finished)
+    assert [line["event"] for line in lines if line["event"] != "curriculum"] == [
+        "start", "evaluation", "base done", "evaluation", "results",
+    ]  # fmt: skip
+    base, adapter = (line for line in lines if line["event"] == "evaluation")
+    assert (base["phase"], base["step"], adapter["phase"], adapter["step"]) == ("base", 6, "adapter", 6)
+    assert base["loss"] > 0
+    assert 0 <= base["wait_share"] <= 1
+
+
+def test_results_compare_with_and_without_the_adapter(finished: Path) -> None:
+    results = json.loads((finished / "results.json").read_text())
+    families = set(results["held_out"]["by_family"])
+    assert families == set(results["without_adapter"]["by_family"]) == set(results["base_in_its_own_form"]["by_family"])
+    assert results["flips"]["choices"] > 0
+    recipe = json.loads((finished / "recipe.json").read_text())
+    assert recipe["finished"]
+    assert sum(recipe["progress"]["base"]["seen"].values()) > 0
+    assert (finished / "curve.png").stat().st_size > 10_000
+    assert "### By level" in card(finished)
+
+
+def test_a_folder_with_a_run_is_not_written_over(finished: Path) -> None:
+    with pytest.raises(FileExistsError, match="already holds a run"):
+        train(Options(finished, SETTINGS, levels=LEVELS, quiet=True))
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = 0
+    inner = Step.run
+
+    def counted(self: Step, *given: Any) -> bool:
+        nonlocal taken
+        taken += 1
+        return inner(self, *given)
+
+    monkeypatch.setattr(Step, "run", counted)
+    monkeypatch.setattr(loop.Run, "_stop", property(lambda self: taken == 8, lambda self, value: None), raising=False)
+    with pytest.raises(StoppedError, match="step 2 of phase adapter"):
+        train(options(tmp_path))
+    train(options(tmp_path, resume=True))
+    assert taken == 12
+    starts = [line for line in read(tmp_path / "run") if line["event"] == "start"]
+    assert [(line["phase"], line["resumed"]) for line in starts] == [("base", 0), ("adapter", 1)]
+
+
+def test_a_loss_that_is_no_number_is_forgiven_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = Step.read
+    monkeypatch.setattr(Step, "read", lambda self: dataclasses.replace(inner(self), label=float("nan")))
+    monkeypatch.setattr(phase, "RETRIES", 1)
+    with pytest.raises(TrainingError, match="no number 2 times"):
+        train(options(tmp_path))
+    restored = [line for line in read(tmp_path / "run") if line["event"] == "restored"]
+    assert [line["scale"] for line in restored] == [0.5, 0.25]
+
+
+def test_the_rate_rises_and_falls() -> None:
+    rates = Rates(share=1.0, peak=2.0, warm_up=10)
+    assert rate_at(rates, 0, 0.0) == pytest.approx(0.2)
+    assert rate_at(rates, 50, 0.0) == pytest.approx(2.0)
+    assert rate_at(rates, 50, 0.5) == pytest.approx(1.01)
+    assert rate_at(rates, 50, 1.0) == pytest.approx(0.02)
+
+
+def test_a_hand_on_a_run_sets_what_it_names_once(tmp_path: Path) -> None:
+    curriculum = Curriculum.begin({"match": 3, "facts": 2, "console": 2}, ("console",), 0.25)
+    control = Control(tmp_path / "control.json")
+    assert control.read(curriculum) is None
+    control.path.write_text('{"weights": {"facts": 2}, "tops": {"match": 9}, "rate": 0.5, "images": 0.1}')
+    assert control.read(curriculum) == {"weights": {"facts": 2}, "tops": {"match": 9}, "rate": 0.5, "images": 0.1}
+    assert (curriculum.tops["match"], curriculum.fixed_weights, control.rate) == (2, {"facts": 2.0}, 0.5)
+    assert control.read(curriculum) is None
+
+
+@pytest.mark.parametrize("text", ["{", '{"speed": 2}', '{"tops": {"nothing": 1}}', "[]", '{"rate": "fast"}'])
+def test_a_hand_that_cannot_be_read_is_refused_and_changes_nothing(tmp_path: Path, text: str) -> None:
+    curriculum = Curriculum.begin({"match": 3}, (), 0.25)
+    before = curriculum.state()
+    control = Control(tmp_path / "control.json")
+    control.path.write_text(text)
+    refused = control.read(curriculum)
+    assert refused is not None
+    assert "refused" in refused
+    assert (curriculum.state(), control.rate) == (before, 1.0)
