@@ -31,12 +31,13 @@ def run(tmp_path, profile_text):
     return done.returncode, json.loads(done.stdout.splitlines()[-1]), tmp_path / "runs/remote"
 
 
-def profile_text(url, **changes):
+def profile_text(url):
     text = (PROJECT_ROOT / "params/cpu-tiny-remote.toml").read_text()
-    text = text.replace(load_profile("params/cpu-tiny-remote.toml").campaign.remote_url, url)
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    return text
+    return text.replace(load_profile("params/cpu-tiny-remote.toml").campaign.remote_url, url)
+
+
+def without_reference(url):
+    return profile_text(url).replace('engines = ["reference", "remote"]', 'engines = ["remote"]\nreference = ""')
 
 
 def test_judged_on_probabilities_against_the_fresh_reference(server, tmp_path):
@@ -48,8 +49,7 @@ def test_judged_on_probabilities_against_the_fresh_reference(server, tmp_path):
 
 
 def test_judged_against_frozen_answers_alone(server, tmp_path):
-    text = profile_text(server).replace('engines = ["reference", "remote"]', 'engines = ["remote"]\nreference = ""')
-    code, line, bundle = run(tmp_path, text)
+    code, line, bundle = run(tmp_path, without_reference(server))
     assert (code, line["verdict"]) == (0, "pass"), line
     assert line["posts"] == 62
     verdict = json.loads((bundle / "verdict.json").read_text())
@@ -58,6 +58,6 @@ def test_judged_against_frozen_answers_alone(server, tmp_path):
 
 
 def test_a_server_that_is_not_there_is_no_pass(tmp_path):
-    code, line, _ = run(tmp_path, profile_text("http://127.0.0.1:9"))
+    code, line, _ = run(tmp_path, without_reference("http://127.0.0.1:9"))
     assert (code, line["verdict"]) == (2, "not-judged")
     assert "unreachable" in line["failures"][0]
