@@ -126,7 +126,7 @@ summer test trial urgent van waiting web weekly west white winter wood yellow
 ONSETS = listed("b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kr l m n p pl pr qu r s sh sk sl sn sp st t th tr v w y z zh")
 NUCLEI = listed("a e i o u ai au ea ei ia io oa oo ou y ee")
 CODAS = ["", "", "", "", "n", "r", "l", "s", "m", "x", "k", "t", "nd", "rt", "sk", "ng", "lm", "p", "d", "sh", "th", "ck"]
-RUDE = re.compile("fuc?k|shi+t|cock|coon|dick|cunt|n[i]+g|tit|slut|rape|arse|fag|piss|kike|poo|cum|whor|jew|spic")
+RUDE = re.compile("fuc?k|shi+t|[ck]oc?k|coon|dic?k|cunt|nig|tit|slut|rape|arse|fag|piss|kike|poo|cum|whor|jew|spic")
 INVENTIONS = 30_000  # drawn for each number of syllables; every split keeps its share
 LISTS = {
     "adjective": ADJECTIVES, "noun": NOUNS, "verb": VERBS, "person": PEOPLE, "place": PLACES, "service": SERVICES,

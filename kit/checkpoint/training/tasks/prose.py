@@ -12,13 +12,13 @@ from kit.checkpoint.training.samples import Split
 from kit.checkpoint.training.vocabulary import Wordings, word
 
 SENTENCES = Wordings(
-    train=("{person} was in {place} last week.", "The {noun} in the hall is {adjective}.", "We had a {adjective} day in {place}.",
+    train=("{person} was in {place} last week.", "The {noun} in the hall is {adjective}.", "The day in {place} was {adjective}.",
            "{person} and {other} talked for an hour.", "It rained, so nobody used the {noun}.", "The {adjective} {noun} stands near the door.",
            "Please greet {person} from me.", "Nothing else happened in {place}.", "{person} will {verb} the {noun} some other time.",
-           "By the way, the {noun} is {adjective} again.", "{other} came by with a {adjective} {noun}.", "They plan to {verb} it next year.",
+           "By the way, the {noun} is {adjective} again.", "{other} came by with the {adjective} {noun}.", "They plan to {verb} it next year.",
            "In {place} the {noun} is always {adjective}.", "I met {person} near the {noun}.", "The trip to {place} was long."),
-    calibration=("{person} saw a {noun} in {place}.", "The {noun} was {adjective}, as always."),
-    held_out=("{person} and {other} were in {place} for a day.", "A {adjective} {noun} stands in the hall.", "{other} will come by next week.",
+    calibration=("{person} saw the {noun} in {place}.", "The {noun} was {adjective}, as always."),
+    held_out=("{person} and {other} were in {place} for a day.", "The {adjective} {noun} stands in the hall.", "{other} will come by next week.",
               "It was a long day for {person}."),
 )  # fmt: skip
 
