@@ -23,7 +23,10 @@ VARIANTS = 12  # ways a word is cut with dropout
 
 
 class Pieces:
-    """Encodes with one library tokenizer. dropout: the share of words that are cut otherwise, at random."""
+    """Encodes with one library tokenizer. dropout: the share of words that are cut otherwise, at random.
+
+    Raises ValueError where the tokenizer lacks a special token.
+    """
 
     def __init__(self, library: Library, dropout: float = 0.0, seed: int = 0) -> None:
         self._exact = Library.from_str(library.to_str())
@@ -33,7 +36,7 @@ class Pieces:
         self._rng = random.Random(seed)
         self._known: dict[str, list[int]] = {}
         self._variants: dict[str, list[list[int]]] = {}
-        self._special = {text: [library.token_to_id(text)] for text in SPECIAL_TOKENS}
+        self._special = {text: [_special_id(library, text)] for text in SPECIAL_TOKENS}
 
     def encode(self, text: str, ends: Sequence[int] = ()) -> tuple[list[int], list[int]]:
         """Ids, and for each offset in `ends` (ascending) the index of the last token that starts before it.
@@ -91,3 +94,10 @@ class Pieces:
             return len(ids)
         starts = (start for start, _ in self._exact.encode(word, add_special_tokens=False).offsets)
         return sum(start < offset for start in starts)
+
+
+def _special_id(library: Library, text: str) -> int:
+    number = library.token_to_id(text)
+    if number is None:
+        raise ValueError(f"the tokenizer has no token {text}")
+    return number
