@@ -98,6 +98,7 @@ class Protocol:
     pins: str = ""  # JSON file that says what a protocol published elsewhere must be
     judged: bool = False  # hold answers to the corpus's `expected`; for trained checkpoints only
     least_right: int = 0  # judged: requests that must be right in every question
+    frozen_steps: int = 0  # BF16 steps that another CPU may be off the frozen answers; 0: the gates alone judge them
 
 
 @dataclass(frozen=True)
@@ -293,6 +294,7 @@ def _check_values(profile: Profile, source: str) -> None:
         raise ProfileError(f"{source}: protocol.least_right is {profile.protocol.least_right}, which needs protocol.judged = true")
     if profile.protocol.least_right < 0:
         raise ProfileError(f"{source}: protocol.least_right is {profile.protocol.least_right}, expected 0 (no bound) or more")
+    _check_frozen_steps(profile, source)
     if profile.checkpoint.kind == "export":
         _check_export(profile.campaign, source)
     if profile.claim == "exact":
@@ -309,6 +311,16 @@ def _check_export(campaign: Campaign, source: str) -> None:
             f"{source}: campaign.reference is {campaign.reference!r} and campaign.engines {list(campaign.engines)}, but "
             "an export (checkpoint.kind) holds no whole head for the reference: take 'reference' out of the engines "
             "and set campaign.reference = '', which judges frozen answers alone, or name the checkpoint it was made from"
+        )
+
+
+def _check_frozen_steps(profile: Profile, source: str) -> None:
+    """Frozen answers may be judged in steps only where a fresh comparison on the same machine is about bits."""
+    steps = profile.protocol.frozen_steps
+    if steps < 0 or (steps and profile.claim != "exact"):
+        raise ProfileError(
+            f"{source}: protocol.frozen_steps is {steps}, expected 0, or for claim 'exact', whose fresh comparison is about "
+            "bits, the BF16 steps that another CPU may be off the frozen answers"
         )
 
 

@@ -27,7 +27,7 @@ from kit.campaign.answers import (
 )
 from kit.campaign.lattice import Lattice, lattice
 from kit.campaign.reading import Exchange, QuestionRecord, RunRecords, is_number, read_run
-from kit.campaign.sensitivity import changed_steps, detectable, margin
+from kit.campaign.sensitivity import changed_steps, detectable, margin, steps_from_answer
 from kit.contract.answer import softmax
 
 FORMAT = "kit-drift/1"
@@ -159,7 +159,7 @@ def _raw_comparison(run: RunRecords, temperature: float, reference: Side, candid
     )
     ours, theirs = candidate.record, reference.record
     if theirs is None:
-        return result
+        return result | _against_answer(run, temperature, reference.answer, ours)
     if math.isfinite(temperature):
         seen = detectable(theirs.logits, temperature, reference.answer.type, run.profile.gates)
         result |= {"detectable_steps": seen.steps, "detectable_logit": seen.logit}
@@ -173,6 +173,22 @@ def _raw_comparison(run: RunRecords, temperature: float, reference: Side, candid
         "logits_equal": _bits(ours.logits) == _bits(theirs.logits),
         "max_steps": changed_steps(theirs.logits, ours.logits),
     }
+
+
+def _against_answer(run: RunRecords, temperature: float, answer: Answer, ours: QuestionRecord | None) -> dict[str, Any]:
+    """Steps against an answer without recorded logits, where the profile judges frozen answers in steps.
+
+    room: whether no shift of one logit by as many steps as the profile allows would break a bound of the field.
+    """
+    most = run.profile.protocol.frozen_steps
+    if not most or ours is None or not (math.isfinite(temperature) and temperature > 0):
+        return {}
+    if len(ours.logits) != len(answer.probabilities):
+        raise UnreadableAnswerError("the two sides have different numbers of candidates")
+    seen = detectable(ours.logits, temperature, answer.type, run.profile.gates)
+    steps = steps_from_answer(answer.probabilities, ours.logits, temperature)
+    room = seen.steps is None or seen.steps > most
+    return {"max_steps": steps, "detectable_steps": seen.steps, "detectable_logit": seen.logit, "room": room}
 
 
 def _bits(values: tuple[float, ...]) -> list[tuple[float, float]]:

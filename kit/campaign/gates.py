@@ -17,7 +17,7 @@ from typing import Any
 from kit.campaign.answers import UnreadableAnswerError, read_answer
 from kit.campaign.drift import comparisons, question_ids
 from kit.campaign.reading import RunRecords, is_number
-from kit.campaign.sensitivity import SLACK
+from kit.campaign.sensitivity import SLACK, STEP_SLACK
 
 SUM_TOLERANCE = 1e-6
 Row = dict[str, Any]
@@ -45,14 +45,17 @@ def drift_gates(run: RunRecords, drift: dict[str, Any]) -> Iterator[Gate]:
     gates = run.profile.gates
     for engine, against in comparisons(run):
         rows = [row for row in drift["rows"] if (row["engine"], row["against"]) == (engine, against)]
-        over = _Over(engine, against, rows, expected)
+        steps = run.profile.protocol.frozen_steps if against == "frozen" else 0
+        over = _Over(engine, against, rows, expected, steps)
+        if steps:
+            yield over.in_steps()
         yield over.worst("probability", "probability_drift", gates.probability)
         yield over.worst("confidence", "confidence_drift", gates.confidence)
         yield over.worst("noul", "noul_drift", gates.noul)
         yield over.worst("expected_value", "expected_drift", gates.expected_value)
         yield over.count(
             "winner",
-            lambda row: not row["winner_same"] and row["reference_margin"] >= gates.winner_margin,
+            lambda row: not row["winner_same"] and row["reference_margin"] >= gates.winner_margin and has_room(row),
             f"changed winners where the reference's margin is {gates.winner_margin} or more",
         )
         yield over.count("tokens", lambda row: not row["tokens_same"], "questions with another token total")
@@ -82,19 +85,35 @@ def accuracy_gates(run: RunRecords, drift: dict[str, Any]) -> Iterator[Gate]:
 
 @dataclass(frozen=True)
 class _Over:
-    """The rows one gate is about, and how many there must be."""
+    """The rows one gate is about, and how many there must be.
+
+    steps: of frozen answers that another CPU may be off by so many BF16 steps. The bounds of the field are then asked of
+    the questions with room alone: those where no shift of one logit by so many steps would break one.
+    """
 
     engine: str
     against: str | None
     rows: Sequence[Row]
     expected: int
+    steps: int = 0
+
+    def in_steps(self) -> Gate:
+        """The largest change of a logit difference, of all rows; names those without room for the other bounds."""
+        if self._incomplete():
+            return self._gate("frozen_steps", False, None, self.steps + STEP_SLACK, self._incomplete())
+        if not all(is_number(row["max_steps"]) for row in self.rows):
+            return self._gate("frozen_steps", False, None, self.steps + STEP_SLACK, "a question has no steps")
+        row = max(self.rows, key=lambda row: row["max_steps"])
+        narrow = [f"{row['request']}/{row['question']}" for row in self.rows if not has_room(row)]
+        told = f"largest at {row['request']}/{row['question']}; without room for the other bounds: {', '.join(narrow) or 'none'}"
+        return self._gate("frozen_steps", row["max_steps"] <= self.steps + STEP_SLACK, row["max_steps"], self.steps + STEP_SLACK, told)
 
     def worst(self, name: str, key: str, limit: float) -> Gate:
         """Largest figure of a column against its bound; a question type that does not occur passes with 0."""
         bound = limit + SLACK
         if self._incomplete():
             return self._gate(name, False, None, bound, self._incomplete())
-        values = [(row[key], row) for row in self.rows if row[key] is not None]
+        values = [(row[key], row) for row in self.rows if row[key] is not None and has_room(row)]
         if not values:
             return self._gate(name, True, 0.0, bound, "no question of this type")
         if not all(is_number(value) for value, _ in values):
@@ -118,6 +137,11 @@ class _Over:
 
     def _gate(self, name: str, passed: bool, value: float | int | None, bound: float, detail: str) -> Gate:
         return Gate(name, self.engine, self.against, passed, value, bound, detail)
+
+
+def has_room(row: Row) -> bool:
+    """Whether the bounds of the field are asked of a row: not where another CPU's frozen answer may break them."""
+    return bool(row.get("room", True))
 
 
 def _sums_to_one(run: RunRecords, row: Row) -> bool:

@@ -310,12 +310,13 @@ def _candidate_rows(run: RunRecords, pass_number: int) -> Iterator[dict[str, Any
 
 
 def drift_frame(drift: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of drift.json as a frame, the lattice in two flat columns."""
+    """The rows of drift.json as a frame, the lattice in two flat columns; room: whether the field's bounds are asked of it."""
     import pandas as pd
 
     rows = [
         {key: value for key, value in row.items() if key != "lattice"}
         | {"lattice_holds": row["lattice"]["holds"], "lattice_exponent": row["lattice"]["exponent"]}
+        | {"room": row.get("room", True)}
         for row in drift["rows"]
     ]
     return pd.DataFrame(rows)

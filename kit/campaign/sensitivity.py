@@ -3,7 +3,7 @@
 A probability gate of 0.02 means one BF16 step on one question and thirty on another. So each question carries
 the change of its logit differences in steps, and the smallest shift of one logit that some gate would see.
 
-Covers: logit steps, detectable steps. Does not cover: the spacing of BF16 (`kit.evidence.floats`), probability drift
+Covers: logit steps, also against an answer without its logits, and detectable steps. Does not cover: the spacing of BF16 (`kit.evidence.floats`), probability drift
 itself (`kit.campaign.drift`).
 """
 
@@ -18,6 +18,7 @@ from kit.evidence.floats import bf16_spacing
 from kit.profile import Gates
 
 SLACK = 1e-12  # added to each bound, so that a drift of exactly the bound passes despite float64 rounding
+STEP_SLACK = 1e-6  # of steps that are read off probabilities
 MAX_STEPS = 4096
 
 
@@ -43,6 +44,23 @@ def changed_steps(reference: Sequence[float], candidate: Sequence[float]) -> flo
         / bf16_spacing(max(abs(reference[i]), abs(reference[w])))
         for i in range(len(reference))
     )
+
+
+def steps_from_answer(probabilities: Sequence[float], logits: Sequence[float], temperature: float) -> float | None:
+    """`changed_steps` where the reference is known by its answer alone, in BF16 steps of the candidate's logits.
+
+    A probability says its logit up to a constant of the question, and a step to a millionth: less than that is none.
+    None for a probability of zero, which says nothing.
+    """
+    if min(probabilities) <= 0:
+        return None
+    w = first_maximum(probabilities)
+    steps = max(
+        abs((logits[i] - logits[w]) - temperature * math.log(probabilities[i] / probabilities[w]))
+        / bf16_spacing(max(abs(logits[i]), abs(logits[w])))
+        for i in range(len(logits))
+    )
+    return steps if steps > STEP_SLACK else 0.0
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import struct
 import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ ENGINES = ("reference", "native", "graph")
 Logits = list[float]
 # (engine, phase, pass, request id, question id, logits) -> logits of that forward
 Change = Callable[[str, str, int, str, str, Logits], Logits]
+# (request id, question id, logits here) -> the logits of the machine that froze the answers
+FrozenBy = Callable[[str, str, Logits], Logits]
 # (engine, modality, declared temperature) -> temperature really used
 UsedTemperature = Callable[[str, str, float], float]
 
@@ -213,12 +216,22 @@ def token_count(question: dict[str, Any], request: dict[str, Any]) -> int:
     return base + long + 66 * len(request.get("images", ()))
 
 
-def write_protocol(folder: Path, *, frozen: bool = True, requests: Sequence[dict[str, Any]] = REQUESTS) -> None:
-    """A protocol folder: corpus.jsonl, optionally reference.json, SHA256SUMS."""
+def as_here(request: str, question: str, logits: Logits) -> Logits:
+    """Answers frozen on a machine like this one."""
+    return logits
+
+
+def write_protocol(
+    folder: Path, *, frozen: bool = True, requests: Sequence[dict[str, Any]] = REQUESTS, frozen_by: FrozenBy = as_here
+) -> None:
+    """A protocol folder: corpus.jsonl, optionally reference.json, SHA256SUMS. frozen_by: the logits that were frozen."""
     folder.mkdir(parents=True)
     files = {"corpus.jsonl": b"".join(compact(item) + b"\n" for item in requests)}
     if frozen:
-        answers = [{"id": item["id"], "response": response_of(item["request"], item["id"])[0]} for item in requests]
+        answers = [
+            {"id": item["id"], "response": response_of(item["request"], item["id"], change=partial(frozen_by, item["id"]))[0]}
+            for item in requests
+        ]
         files["reference.json"] = json.dumps(answers, ensure_ascii=False, indent=1).encode()
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -263,6 +276,7 @@ def profile_toml(
     generated: int = 0,
     source: str = "composed",
     least_right: int | None = None,
+    frozen_steps: int = 0,
 ) -> str:
     judged = "" if least_right is None else f"judged = true\nleast_right = {least_right}\n"
     return f"""# A made-up profile for tests.
@@ -287,6 +301,7 @@ device = "{device}"
 [protocol]
 path = "protocol"
 pins = "{pins}"
+frozen_steps = {frozen_steps}
 {judged}
 [graph]
 policy = "{policy}"
@@ -550,12 +565,14 @@ def write_run(
     generated: int = 0,
     source: str = "composed",
     least_right: int | None = None,
+    frozen_steps: int = 0,
+    frozen_by: FrozenBy = as_here,
 ) -> Profile:
     """Write a run folder at `path` (which must not exist) and return its profile.
 
     reference="" judges frozen answers alone. checkpoint is its kind, synthetic or export. generated: how many
     generated questions the profile declares; nothing is written of them, and source what it names as theirs. least_right: judged, with an expected answer to
-    every question, of which one is not the engines' (WRONG). change and used_temperature plant faults in the engines' forwards
+    every question, of which one is not the engines' (WRONG). frozen_steps: how far the machine that froze the answers may be off, whose logits frozen_by gives. change and used_temperature plant faults in the engines' forwards
     and leave every record consistent with them. A consistent, unplanted run passes every gate.
     """
     path.mkdir(parents=True)
@@ -564,11 +581,12 @@ def write_run(
         profile_toml(
             engines=engines, passes=passes, claim=claim, reference=reference, policy=policy, device=device,
             pins=pins, checkpoint=checkpoint, generated=generated, source=source, least_right=least_right,
+            frozen_steps=frozen_steps,
         )
     )
     profile = load_profile(path / "profile.toml")
     (path / "profile.json").write_bytes(profile.canonical())
-    write_protocol(path / "protocol", frozen=frozen, requests=requests)
+    write_protocol(path / "protocol", frozen=frozen, requests=requests, frozen_by=frozen_by)
     from kit.campaign.protocol import load_protocol
 
     protocol = load_protocol(path / "protocol")

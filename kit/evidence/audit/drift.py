@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 from kit.evidence.audit.answers import answer_faults, is_softmax, response_faults
 from kit.evidence.audit.numbers import expectation, floats, softmax, spacing, winner
 from kit.evidence.audit.reading import Bundle, compare_figures
-from kit.evidence.audit.rules import GATES, LABELS, SLACK, Json, Key, UnreadableError
+from kit.evidence.audit.rules import GATES, LABELS, SLACK, STEP_SLACK, Json, Key, UnreadableError
 from kit.evidence.audit.values import is_number, short
 
 MAX_STEPS = 4096
@@ -74,6 +74,8 @@ def compute_drift(bundle: Bundle) -> Dict[Key, Json]:
                 temperature = bundle.temperatures().get(case["modality"])
                 pair = yardstick[case["id"]], sides[engine][case["id"]]
                 rows[key] = dict(compare(*pair, question, temperature, visible), modality=case["modality"])
+                if against == "frozen" and frozen_steps(bundle):
+                    rows[key].update(compare_in_steps(*pair, question, temperature, visible, frozen_steps(bundle)))
     return rows
 
 
@@ -137,6 +139,44 @@ def compare_raw(
         row["logits_equal"] = mine["logits"] == theirs["logits"]
         row["max_steps"] = steps(logits, floats(mine["logits"]))
     return row
+
+
+def frozen_steps(bundle: Bundle) -> int:
+    """BF16 steps that another CPU may be off the frozen answers; older profiles know of no such rule."""
+    steps = bundle.profile["protocol"].get("frozen_steps", 0)
+    if type(steps) is not int or steps < 0 or (steps and bundle.profile["claim"] != "exact"):
+        raise UnreadableError("profile.json: protocol.frozen_steps is %s, expected 0, or more for claim exact" % short(steps))
+    return steps
+
+
+def compare_in_steps(
+    reference: Side, candidate: Side, question: str, temperature: Any, visible: Dict[Key, Any], most: int
+) -> Json:
+    """Steps off an answer that has no recorded logits, and whether so many of one logit leave the bounds unbroken."""
+    mine, answer = candidate.lines.get(question), reference.response["answers"][question]
+    if mine is None or not (is_number(temperature) and temperature > 0):
+        return {}
+    logits, p = floats(mine["logits"]), list(answer["probabilities"].values())
+    if len(logits) != len(p) or len(p) > LABELS:
+        raise UnreadableError("question %s has %d logits of %d candidates" % (short(question), len(logits), len(p)))
+    key = (logits, temperature, answer["type"])
+    if key not in visible:
+        visible[key] = smallest_visible(*key)
+    count, logit = visible[key]
+    room = count is None or count > most
+    return {"max_steps": steps_off(p, logits, temperature), "detectable_steps": count, "detectable_logit": logit, "room": room}
+
+
+def steps_off(p: Sequence[float], logits: Sequence[float], temperature: float) -> Any:
+    """Largest change of a logit difference to the winner of p, in BF16 steps of the logits; None where a p is zero."""
+    if min(p) <= 0:
+        return None
+    w = list(p).index(max(p))
+    steps = max(
+        abs((x - logits[w]) - temperature * math.log(q / p[w])) / spacing(max(abs(x), abs(logits[w])))
+        for q, x in zip(p, logits)
+    )
+    return steps if steps > STEP_SLACK else 0.0
 
 
 def shape_same(reference: Side, candidate: Side, question: str) -> bool:

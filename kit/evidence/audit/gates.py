@@ -8,13 +8,13 @@ from collections import Counter, OrderedDict
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from kit.evidence.audit.accuracy import accuracy_outcomes
-from kit.evidence.audit.drift import comparisons, drift_rows, measured, worst_of
+from kit.evidence.audit.drift import comparisons, drift_rows, frozen_steps, measured, worst_of
 from kit.evidence.audit.exchanges import place
 from kit.evidence.audit.generated import generated_gates
 from kit.evidence.audit.graph_cache import simulation
 from kit.evidence.audit.operators import MISSES
 from kit.evidence.audit.reading import Bundle, compare_figures
-from kit.evidence.audit.rules import GATES, SLACK, SUM_TOLERANCE, Json, Key
+from kit.evidence.audit.rules import GATES, SLACK, STEP_SLACK, SUM_TOLERANCE, Json, Key
 from kit.evidence.audit.sources import changed_sources
 from kit.evidence.audit.values import short
 from kit.evidence.audit.workers import health_misses
@@ -59,7 +59,7 @@ def drift_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     rows = drift_rows(bundle)
     margin = GATES["winner_margin"]
     counted = (
-        ("winner", lambda row: not row["winner_same"] and row["reference_margin"] >= margin,
+        ("winner", lambda row: not row["winner_same"] and row["reference_margin"] >= margin and row.get("room", True),
          "0 changed winners where the reference's margin is %s or more of %d" % (margin, asked_questions(bundle))),
         ("tokens", lambda row: not row["tokens_same"], "0 questions with another token total of %d" % asked_questions(bundle)),
         ("shape", lambda row: not row["shape_same"],
@@ -71,10 +71,13 @@ def drift_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
     )
     for engine, against in comparisons(bundle):
         mine = {key: row for key, row in rows.items() if key[:2] == (engine, against)}
+        if against == "frozen" and frozen_steps(bundle):
+            yield steps_gate(engine, frozen_steps(bundle), mine)
+        roomy = {key: row for key, row in mine.items() if row.get("room", True)}
         for name, column in FIGURES.items():
-            worst = worst_of(rows, engine, against, column)
+            worst = worst_of(roomy, engine, against, column)
             bound = GATES[name] + SLACK
-            place = next(("/".join(key[2:]) for key, row in mine.items() if worst is not None and row[column] == worst), None)
+            place = next(("/".join(key[2:]) for key, row in roomy.items() if worst is not None and row[column] == worst), None)
             detail = "no question of this type" if place is None else "largest at %s" % place
             yield (name, engine, against), Gate(bool(mine) and (worst or 0.0) <= bound, worst or 0.0, bound, detail)
         for name, bad, detail in counted:
@@ -82,6 +85,18 @@ def drift_gates(bundle: Bundle) -> Iterator[Tuple[Key, Gate]]:
         if bundle.profile["claim"] == "exact" and against == "fresh" and engine != "remote":
             for name, bad, detail in bitwise:
                 yield (name, engine, against), none_of(sum(map(bad, mine.values())), detail % len(mine))
+
+
+def steps_gate(engine: str, most: int, mine: Dict[Key, Json]) -> Tuple[Key, Gate]:
+    """Frozen answers in BF16 steps, all of them; what is left out of the other bounds is named in its words."""
+    taken = [(row["max_steps"], "/".join(key[2:])) for key, row in mine.items()]
+    if not taken or any(steps is None for steps, _ in taken):
+        return ("frozen_steps", engine, "frozen"), Gate(False, None, most + STEP_SLACK, None)
+    worst = max(steps for steps, _ in taken)
+    place = next(name for steps, name in taken if steps == worst)
+    narrow = ["/".join(key[2:]) for key, row in mine.items() if not row.get("room", True)]
+    words = "largest at %s; without room for the other bounds: %s" % (place, ", ".join(narrow) or "none")
+    return ("frozen_steps", engine, "frozen"), Gate(worst <= most + STEP_SLACK, worst, most + STEP_SLACK, words)
 
 
 def asked_questions(bundle: Bundle) -> int:

@@ -8,6 +8,7 @@ AUDIT_VERSION = 3
 GATES = {"probability": 0.02, "confidence": 0.02, "noul": 0.02, "expected_value": 0.1, "winner_margin": 0.05}
 SLACK = 1e-12  # on bounds, and between two computations of one figure
 SUM_TOLERANCE = 1e-6
+STEP_SLACK = 1e-6  # of BF16 steps that are read off probabilities
 LABELS = 32
 MOST_LISTED = 50
 NUMBER_TYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64"}  # by their names in shards

@@ -82,7 +82,7 @@ ROW = {  # of drift.json; what is measured on raw logits is null where there are
     "reference_margin": NUMBER, "probability_drift": NUMBER, "confidence_drift": NUMBER, "noul_drift": (NUMBER, None),
     "expected_drift": (NUMBER, None), "winner_same": FLAG, "tokens_same": FLAG, "shape_same": FLAG,
     "hidden_equal": (FLAG, None), "logits_equal": (FLAG, None), "max_steps": (NUMBER, None),
-    "detectable_steps": (COUNT, None), "detectable_logit": (NUMBER, None),
+    "detectable_steps": (COUNT, None), "detectable_logit": (NUMBER, None), "room?": FLAG,
     "lattice": {"holds": FLAG, "exponent": (WHOLE, None)},
 }  # fmt: skip
 FIGURE = {
@@ -119,7 +119,7 @@ SHAPES: Dict[str, Any] = {
         "limits": {"image_tokens": COUNT, "text_tokens": COUNT},
         "model": {"aliases": [TEXT], "name": TEXT},
         "protocol": {
-            "answers?": TEXT, "frozen": FLAG, "judged?": FLAG, "least_right?": COUNT, "path": TEXT, "pins?": TEXT, "sha256": TEXT,
+            "answers?": TEXT, "frozen": FLAG, "frozen_steps?": COUNT, "judged?": FLAG, "least_right?": COUNT, "path": TEXT, "pins?": TEXT, "sha256": TEXT,
         },
         "runtime": {
             "device": One(("cpu", "cuda")), "dtype": One(("bfloat16", "float32", "float64")), "numerics": TEXT,

@@ -1,0 +1,51 @@
+"""The auditor on frozen answers in steps: rows and gates computed again, room that was made up is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kit.evidence import audit
+from tests.campaign.test_frozen_steps import MOST, another_cpu
+from tests.evidence.make_bundle import Tamper, make_bundle
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of another CPU: one question without room is a few steps off the frozen answers."""
+    return make_bundle(tmp_path_factory.mktemp("steps"), frozen_steps=MOST, frozen_by=another_cpu(MOST))
+
+
+def problems(path: Path) -> list[str]:
+    found: list[str] = audit.judge(str(path), most_listed=10_000)["problems"]
+    return found
+
+
+def test_a_bundle_of_another_cpu_passes_within_the_declared_steps(made: Path) -> None:
+    assert problems(made) == []
+    gates = json.loads((made / "verdict.json").read_text())["gates"]
+    assert [gate["engine"] for gate in gates if gate["gate"] == "frozen_steps"] == ["reference", "native", "graph"]
+
+
+def test_a_bundle_over_the_declared_steps_fails(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path, frozen_steps=1, frozen_by=another_cpu(2 * MOST))
+    assert any("gate frozen_steps graph frozen: failed" in problem for problem in problems(path))
+
+
+@pytest.mark.parametrize(("column", "value"), [("room", False), ("max_steps", 3.5), ("detectable_steps", 1000)])
+def test_a_figure_made_up_is_named(made: Path, tmp_path: Path, column: str, value: object) -> None:
+    tamper = Tamper(shutil.copytree(made, tmp_path / "bundle"))
+    place = next(i for i, r in enumerate(json.loads((made / "drift.json").read_text())["rows"]) if r["against"] == "frozen" and r["room"])
+    tamper.json("drift.json", lambda d: d["rows"][place].update({column: value}))
+    tamper.reseal()
+    assert any(f"{column}: is" in problem for problem in problems(tamper.path))
+
+
+def test_a_rule_added_afterwards_is_refused(sealed: Path, tmp_path: Path) -> None:
+    tamper = Tamper(shutil.copytree(sealed, tmp_path / "bundle"))
+    tamper.json("profile.json", lambda d: d["protocol"].update(frozen_steps=4096))
+    tamper.reseal()
+    assert problems(tamper.path)
