@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kit.checkpoint.training.mixture import Mixture
 
-FIRST = ("match", "facts", "numbers")  # at level 0; the others join when these have begun, or with time
+FIRST = ("match", "lookup", "facts", "numbers")  # at level 0; the others join when these have begun, or with time
 BEGUN = 0.75  # accuracy at level 0 of FIRST that lets the other texts in
 CLIMB, LEAST = 0.85, 200  # accuracy at the top level that raises it, judged on so many samples
 MEMORY = 0.7  # what remains of older counts at every update

@@ -11,6 +11,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -150,6 +151,8 @@ class Run:
             failed = int(torch.cuda.cudart().cudaHostRegister(memory.ctypes.data, memory.nbytes, 0))  # type: ignore[no-untyped-call]
             if failed:  # copies then wait, which costs time and nothing else
                 self.journal.write("not pinned", error=failed)
+                with suppress(RuntimeError):  # the error stays behind and would be taken for the next kernel's
+                    torch.zeros(1, device="cuda").item()
                 return
 
     def _step(self, phase: Phase) -> Step:

@@ -82,6 +82,7 @@ class PhaseLoop:
         self._first = self._begun  # of stepping: compiling the first bucket does not count for the rate
         self._held: deque[tuple[Any, Callable[[], None]]] = deque()
         self._kept = self.step.state()
+        self._rate = 0.0
         self._losses: list[tuple[int, float, float]] = []
         judged = saved = self.clock.now()
         self._waited = self.feed.waited
@@ -104,7 +105,7 @@ class PhaseLoop:
                 raise StoppedError(
                     f"stopped at step {self.progress.steps} of phase {self.phase}; the state is saved"
                 )
-        self._evaluate(max(1e-9, self.clock.now() - judged))
+        self._evaluate(max(1.0, self.clock.now() - judged))
         self._let_go(0)
         self._save()
 

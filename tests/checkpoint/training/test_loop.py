@@ -22,7 +22,7 @@ from kit.checkpoint.training.steps import Step
 from tests.checkpoint.training import tiny_network
 
 SETTINGS = dataclasses.replace(
-    TINY, steps=6, buckets=(Bucket(512, 0, 4), Bucket(512, 1024, 2)), curriculum_every=2, evaluate_every=900.0, save_every=900.0,
+    TINY, steps=6, buckets=(Bucket(256, 0, 4), Bucket(256, 288, 2)), curriculum_every=2, evaluate_every=900.0, save_every=900.0,
     amounts=Amounts(held_out=1, calibration=1, permuted=2, quick=1),
 )  # fmt: skip
 LEVELS = {"match": 2, "facts": 2, "console": 1}
