@@ -1,65 +1,109 @@
-"""Every family: repeatable, labelled by its own candidates, uniform over positions, apart between splits."""
+"""Every family at every level: repeatable, labelled by its own candidates, blind to nothing but the state."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 import pytest
 
-from kit.checkpoint.training.mixture import STAGES, drawn, stream
+from kit.checkpoint.training.mixture import FAMILIES, LEVELS, SCREENS, TEXT, drawn
 from kit.checkpoint.training.samples import SPLITS
-from kit.checkpoint.training.tasks import FAMILIES, SCREENS
 from kit.checkpoint.training.tasks.actions import ACTIONS
-from kit.checkpoint.training.vocabulary import LISTS, Wordings, split_of, words
-from kit.contract.request import parse_request
+from kit.checkpoint.training.tasks.sayings import SAYINGS
+from kit.contract.prompt import Question
+from kit.contract.request import compile_questions, parse_request
+
+RUNGS = [(family, level) for family in FAMILIES for level in range(LEVELS[family])]
+FREE = (*(family for family in TEXT if family not in ("score", "numbers", "multi")), "which_image")  # any order of candidates
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("split", SPLITS)
-def test_a_sample_is_repeatable_and_its_answers_are_candidates(family: str, split: str) -> None:
-    for index in range(20):
-        sample = drawn(family, split, index)  # type: ignore[arg-type]
-        assert sample.body() == drawn(family, split, index).body()  # type: ignore[arg-type]
-        request = parse_request(sample.body(), ["JEMM"])
-        for question in request.questions:
-            assert question.candidates[sample.right[question.id]].id == sample.expected[question.id]
-            assert len({candidate.text for candidate in question.candidates}) == len(question.candidates)
+def asked(family: str, level: int, count: int, first: int = 0) -> Iterator[tuple[Question, int]]:
+    """Questions of the train split with the index of the right candidate."""
+    for index in range(first, first + count):
+        sample = drawn(family, "train", index, level)
+        for question in compile_questions(sample.questions):
+            yield question, sample.right[question.id]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "level"), RUNGS)
+def test_a_sample_is_repeatable_and_its_answers_are_candidates(family: str, level: int) -> None:
+    for split in SPLITS:
+        for index in range(6):
+            sample = drawn(family, split, index, level)
+            assert (sample.family, sample.split, sample.level) == (family, split, level)
+            assert sample.body() == drawn(family, split, index, level).body()
+            for question in parse_request(sample.body(), ["any"]).questions:
+                assert question.candidates[sample.right[question.id]].id == sample.expected[question.id]
+                assert len({candidate.text for candidate in question.candidates}) == len(question.candidates)
+
+
+@pytest.mark.parametrize("family", FREE)
 def test_right_candidates_stand_at_every_position_alike(family: str) -> None:
-    """Only of families that order their candidates freely: the count of a score follows from what it counts."""
-    positions: Counter[tuple[int, int]] = Counter()
-    for index in range(1500 if family not in SCREENS else 500):
-        sample = drawn(family, "train", index, 4)
-        for name, question in sample.questions.items():
-            criteria = question.get("criteria") or {"yes": "", "no": ""}
-            positions[len(criteria), sample.right[name]] += 1
-    for count in (2, 3, 4):
-        total = sum(positions[count, n] for n in range(count))
-        if total < 120:
-            continue
-        for n in range(count):
-            assert abs(positions[count, n] / total - 1 / count) < 4 * (1 / count / total) ** 0.5 + 0.02, (count, n, positions)
+    """Not of scores and counts, whose order is given: there it follows from what they count."""
+    positions: dict[int, Counter[int]] = defaultdict(Counter)
+    for question, right in asked(family, LEVELS[family] - 1, 600 if family in TEXT else 250):
+        if question.type == "choice":
+            positions[len(question.candidates)][right] += 1
+    for count, found in positions.items():
+        total = found.total()
+        if total >= 80:
+            deviation = (1 / count * (1 - 1 / count) / total) ** 0.5
+            for at in range(count):
+                assert abs(found[at] / total - 1 / count) < 4 * deviation, (count, found)
 
 
-@pytest.mark.parametrize("kind", LISTS)
-def test_no_word_is_in_two_splits(kind: str) -> None:
-    pools = [set(words(kind, split)) for split in SPLITS]
-    assert all(pools)
-    assert sum(map(len, pools)) == len(set().union(*pools)) == len(set(LISTS[kind]))
-    assert all(split_of(word) == split for split, pool in zip(SPLITS, pools, strict=True) for word in pool)
+@pytest.mark.parametrize("family", TEXT)
+def test_no_candidate_gives_itself_away(family: str) -> None:
+    """Neither its text, nor its length, nor how much it is like the others says which is right."""
+    level = LEVELS[family] - 1
+    right: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for question, index in asked(family, level, 500, 10_000):
+        seen.update(candidate.text for candidate in question.candidates)
+        right[question.candidates[index].text] += 1
+    hits: Counter[str] = Counter()
+    chance = total = 0.0
+    for question, index in asked(family, level, 400):
+        texts = [candidate.text for candidate in question.candidates]
+        rates = [right[text] / seen[text] if seen[text] > 5 else 0.0 for text in texts]
+        words = [set(re.findall(r"\w+", text.casefold())) for text in texts]
+        like = [sum(len(mine & other) for other in words) - len(mine) for mine in words]
+        hits["text"] += rates.index(max(rates)) == index
+        hits["longest"] += max(range(len(texts)), key=lambda at: len(texts[at])) == index
+        hits["like the others"] += like.index(max(like)) == index
+        chance += 1 / len(texts)
+        total += 1
+    allowed = 4 * (chance / total * (1 - chance / total) / total) ** 0.5
+    assert {name: count / total for name, count in hits.items() if count / total > chance / total + allowed} == {}
 
 
-def test_a_wording_shared_by_two_splits_is_refused() -> None:
-    with pytest.raises(ValueError, match="shared"):
-        Wordings(train=("a", "b"), calibration=("c",), held_out=("b",))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_held_out_question_occurs_in_train(family: str) -> None:
+    """Compared without digits: a sentence with another number is the same sentence."""
+
+    def questions(split: str) -> set[str]:
+        found = set()
+        for index in range(200 if family in TEXT else 40):
+            sample = drawn(family, split, index)  # type: ignore[arg-type]
+            found |= {re.sub(r"\d+", "#", item["instructions"]) for item in sample.questions.values()}
+        return found
+
+    assert not questions("train") & questions("held-out")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_first_level_is_short_and_has_the_fewest_candidates(family: str) -> None:
+    def most(level: int) -> int:
+        return max(len(question.candidates) for question, _ in asked(family, level, 60 if family in TEXT else 12))
+
+    assert most(0) <= (10 if family in ("multi", "special") else 3)
+    assert most(0) <= most(LEVELS[family] - 1)
 
 
 def test_every_tool_has_pairs_for_every_split_and_all_its_words_in_train() -> None:
-    assert len(ACTIONS) >= 40
-    assert len({action.name for action in ACTIONS}) == len(ACTIONS)
+    assert len({action.name for action in ACTIONS}) == len(ACTIONS) == 50
     for action in ACTIONS:
         train = action.pairs("train")
         assert {verb for verb, _ in train} == set(action.verbs)
@@ -67,27 +111,15 @@ def test_every_tool_has_pairs_for_every_split_and_all_its_words_in_train() -> No
         assert all(action.pairs(split) for split in SPLITS)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_no_held_out_prompt_occurs_in_train(family: str) -> None:
-    """Compared without digits: a sentence with another number is the same sentence."""
-
-    def questions(split: str) -> set[str]:
-        found = set()
-        for index in range(300 if family not in SCREENS else 60):
-            sample = drawn(family, split, index)  # type: ignore[arg-type]
-            found |= {re.sub(r"\d+", "#", question["instructions"]) for question in sample.questions.values()}
-        return found
-
-    assert not questions("train") & questions("held-out")
+def test_every_tool_is_asked_for_in_sentences_that_no_other_split_has() -> None:
+    assert set(SAYINGS) == {action.name for action in ACTIONS}
+    for train, held_out in SAYINGS.values():
+        assert len(train) >= 3
+        assert held_out
+        assert not set(train) & set(held_out)
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_keeps_to_its_candidates_and_a_stream_can_be_shared(stage: str) -> None:
-    whole = [next_sample.body() for next_sample, _ in zip(stream("train", 3, stage), range(6), strict=False)]
-    shared = [
-        [next_sample.body() for next_sample, _ in zip(stream("train", 3, stage, rank, 2), range(3), strict=False)] for rank in (0, 1)
-    ]
-    assert whole == [body for pair in zip(*shared, strict=True) for body in pair]
-    for sample, _ in zip(stream("train", 4, stage), range(60), strict=False):
-        for question in sample.questions.values():
-            assert len(question.get("criteria") or ("yes", "no")) <= max(STAGES[stage].most, 2)
+@pytest.mark.parametrize("family", SCREENS)
+def test_a_screen_is_drawn_alike_on_every_call(family: str) -> None:
+    one, two = (drawn(family, "train", 7).images for _ in range(2))
+    assert [image.tobytes() for image in one] == [image.tobytes() for image in two]

@@ -48,7 +48,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         asked = target if answer else rng.choice([n for n in range(count) if n != target])
         question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer)
     else:
-        question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target)
+        question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target, level)
     return Part(bars.state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest), LARGE[level])])
 
 

@@ -64,7 +64,7 @@ def _which(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     asked = WHICH.pick(rng, split, colour=colour_word(rng, colour))
     if level >= 2 and colour in MEANING and rng.random() < 0.35:
         asked = MEANING[colour].pick(rng, split)
-    return Part(rows.state, *rows.which(rng, asked, target), images=[_drawn(rng, split, names, colours, LARGE[level])])
+    return Part(rows.state, *rows.which(rng, asked, target, level), images=[_drawn(rng, split, names, colours, LARGE[level])])
 
 
 def _state(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:

@@ -45,7 +45,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     main, colour = rng.randrange(len(names)), rng.choice(COLOURS)
     kind = rng.random() * (0.5, 1.0, 1.0)[level]
     if kind < 0.5:
-        question, right = buttons.which(rng, WHICH.pick(rng, split), main)
+        question, right = buttons.which(rng, WHICH.pick(rng, split), main, level)
     elif kind < 0.8:
         answer = rng.random() < 0.5
         named = main if answer else rng.choice([n for n in range(len(names)) if n != main])

@@ -48,7 +48,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     wrong = rng.randrange(len(names))
     kind = rng.random() * (0.4, 0.75, 1.0)[level]
     if kind < 0.4:
-        question, right = fields.which(rng, WRONG.pick(rng, split), wrong)
+        question, right = fields.which(rng, WRONG.pick(rng, split), wrong, level)
     elif kind < 0.75:
         target, answer, asks_filled = rng.randrange(len(names)), rng.random() < 0.5, rng.random() < 0.5
         filled[target] = answer if asks_filled else not answer

@@ -44,9 +44,9 @@ class Places:
     names: list[str]
     state: object
 
-    def which(self, rng: random.Random, asked: str, target: int) -> tuple[Question, int]:
-        """A choice of one of them, in their order half of the time."""
-        if rng.random() < 0.5:
+    def which(self, rng: random.Random, asked: str, target: int, level: int) -> tuple[Question, int]:
+        """A choice of one of them, in their order at level 0 and half of the time above."""
+        if level == 0 or rng.random() < 0.5:
             return listed(rng, asked, self.texts), target
         return choice(rng, asked, self.texts[target], [text for n, text in enumerate(self.texts) if n != target])
 

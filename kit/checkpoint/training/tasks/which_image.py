@@ -73,7 +73,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     target = rng.randrange(count)
     asked, images = kind(rng, split, count, target)
     texts = _named(rng, split, OPTIONS, count)
-    if rng.random() < 0.5:
+    if level == 0 or rng.random() < 0.5:
         question, right = listed(rng, asked, texts), target
     else:
         question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
