@@ -237,10 +237,11 @@ class Run:
         judge = Judge(
             self.network, wrapped, self.labels, self.settings, self.jobs, self.folder, self.feed.check
         )
-        results, fitted = judge.results()
+        fitted = judge.fit()
+        write_json(self.options.out / "checkpoints" / "decision_config.json", fitted.document())
+        results = judge.results(fitted)
         results["too_long"] = self.feed.too_long()
         write_json(self.options.out / "results.json", results)
-        write_json(self.options.out / "checkpoints" / "decision_config.json", fitted.document())
         self.journal.write("results", **results)
         self._recipe(finished=True)
         draw(self.options.out)

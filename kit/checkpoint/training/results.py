@@ -42,11 +42,14 @@ class Judge:
     folder: Path
     alive: Alive
 
-    def results(self) -> tuple[dict[str, Any], calibration.Fitted]:
-        """Everything there is to say, as JSON, and what was fitted."""
-        judged, fit_on = self._items("held-out", "chat"), self._items("calibration", "chat")
-        fit_logits = self._logits(fit_on)
-        fitted = calibration.fitted(fit_logits, _right(fit_on), _pictured(fit_on))
+    def fit(self) -> calibration.Fitted:
+        """Temperatures and threshold, from the calibration split."""
+        items = self._items("calibration", "chat")
+        return calibration.fitted(self._logits(items), _right(items), _pictured(items))
+
+    def results(self, fitted: calibration.Fitted) -> dict[str, Any]:
+        """Everything there is to say about a network so calibrated, as JSON."""
+        judged = self._items("held-out", "chat")
         logits = self._logits(judged)
         pairs = [
             pair
@@ -56,7 +59,7 @@ class Judge:
         ]
         found = {
             "format": "kit-training-results/1",
-            "calibration": {**asdict(fitted), "samples": len(fit_on), "trust": calibration.TRUST},
+            "calibration": {**asdict(fitted), "trust": calibration.TRUST},
             "held_out": {**_scores(logits, judged), **self._confidence(logits, judged, fitted)},
             "flips": flips(self.network, pairs, self.settings.buckets, self.labels),
         }
@@ -64,7 +67,7 @@ class Judge:
         with self.wrapped.disable_adapter():
             found["without_adapter"] = _scores(self._logits(judged), judged)
             found["base_in_its_own_form"] = _scores(self._logits(bare), bare)
-        return found, fitted
+        return found
 
     def _items(self, split: str, form: str) -> list[Encoded]:
         chosen = [job for job in self.jobs if (job.split, job.form, job.kind) == (split, form, "plain")]
