@@ -103,7 +103,7 @@ def _state(rng: random.Random, split: Split, level: int) -> tuple[Record, Record
     parents = several(rng, "parent key", split, rng.randint(3, 5) if long else 2)
     asides = [_record(rng, split, rng.randint(3, 6) if long else rng.randint(1, 3), level) for _ in parents[1:]]
     for aside in asides:
-        for key in set(aside) & set(record):  # the same key elsewhere with another value
+        for key in [key for key in aside if key in record]:  # the same key elsewhere with another value
             aside[key] = _other(rng, split, aside[key])
     if rng.random() < 0.5:
         shared = rng.choice(list(record))
