@@ -1,42 +1,56 @@
-"""A contact sheet of screens, to look at: `python -m kit.checkpoint.training.contact FILE`."""
+"""Screens to look at: `python -m kit.checkpoint.training.contact FILE [FAMILY ...]`.
+
+Covers: a contact sheet of each family's screens, train and held out, with question and answer below each.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 import textwrap
+from collections.abc import Sequence
+from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from kit.checkpoint.training.samples import SPLITS, Sample, seeded
-from kit.checkpoint.training.tasks import SCREENS
+from kit.checkpoint.training.mixture import SCREENS, drawn
+from kit.checkpoint.training.samples import Sample, Split
+from kit.contract.prompt import state_text
+from kit.contract.request import compile_questions
 
-CELL = (400, 410)
+CELL, PICTURE = (400, 420), (392, 326)  # pixels: of a cell, and of the part that shows its images
+COLUMNS = 6
+SHOWN: tuple[tuple[Split, int], ...] = (("train", 3), ("held-out", 3))  # of every family, at its last level
 
 
-def sheet(columns: int = 6) -> Image.Image:
-    """Twenty-four screens: four of each family, two of them of train, with question and answer below."""
-    splits = (SPLITS[0], SPLITS[0], SPLITS[1], SPLITS[2])
-    samples = [make(seeded(name, split, 3 * n), split) for name, make in SCREENS.items() for n, split in enumerate(splits)]
-    picture = Image.new("RGB", (CELL[0] * columns, CELL[1] * -(-len(samples) // columns)), "white")
-    for n, sample in enumerate(samples):
-        picture.paste(_cell(sample), (CELL[0] * (n % columns), CELL[1] * (n // columns)))
+def sheet(families: Sequence[str]) -> Image.Image:
+    """One row a family: what SHOWN says, in cells."""
+    samples = [drawn(family, split, index) for family in families for split, count in SHOWN for index in range(count)]
+    picture = Image.new("RGB", (CELL[0] * COLUMNS, CELL[1] * -(-len(samples) // COLUMNS)), "white")
+    for at, sample in enumerate(samples):
+        picture.paste(_cell(sample), (CELL[0] * (at % COLUMNS), CELL[1] * (at // COLUMNS)))
     return picture
 
 
 def _cell(sample: Sample) -> Image.Image:
     cell = Image.new("RGB", CELL, "white")
-    for n, image in enumerate(sample.images):
-        small = image if len(sample.images) == 1 else image.resize((128, 128))
-        cell.paste(small, (4 + 132 * (n % 3), 4 + 132 * (n // 3)))
-    (question,) = sample.questions.values()
-    (right,) = sample.right.values()
-    criteria = question.get("criteria", "")
-    shown = list(criteria.values()) if question["type"] == "choice" else criteria
-    text = f"{sample.family}/{sample.split}: {json.dumps(sample.state)} {question['instructions']} {shown} -> {right}"
-    ImageDraw.Draw(cell).text((4, 326), "\n".join(textwrap.wrap(text, 62)[:5]), "black", ImageFont.load_default(13))
+    side = 1 if len(sample.images) == 1 else 2
+    room = PICTURE[0] // side, PICTURE[1] // side
+    for at, image in enumerate(sample.images):
+        shown = image.copy()
+        shown.thumbnail((room[0] - 6, room[1] - 6))
+        cell.paste(shown, (4 + room[0] * (at % side), 4 + room[1] * (at // side)))
+    ImageDraw.Draw(cell).text((4, 334), caption(sample), "black", ImageFont.load_default(13))
     return cell
 
 
+def caption(sample: Sample) -> str:
+    """Family, split, state, question and candidates with a star at the right one, in lines."""
+    (question,) = compile_questions(sample.questions)
+    right = sample.right[question.id]
+    texts = [f"{'*' if at == right else ''}{item.text}" for at, item in enumerate(question.candidates)]
+    text = f"{sample.family}, {sample.split}: {state_text(sample.state)} {question.instructions} {' / '.join(texts)}"
+    return "\n".join(textwrap.wrap(text, 60)[:6])
+
+
 if __name__ == "__main__":
-    sheet().save(sys.argv[1])
+    sheet(sys.argv[2:] or list(SCREENS)).save(Path(sys.argv[1]))
