@@ -86,14 +86,14 @@ def tile(size: tuple[int, int], shape: str, colour: Colour, ground: Colour) -> P
     return page
 
 
-def banner(size: tuple[int, int], colour: Colour, ground: Colour, top: int) -> Page:
+def banner(size: tuple[int, int], colour: Colour, ground: Colour, top: int, note: str = "release") -> Page:
     """A wide banner of one colour with three strokes of text under or above it."""
     width, height = size
     page = Page(width, height, ground)
     page.box(28, top, width - 56, 110, colour)
     for row in range(3):
         page.box(28, (top + 126 if top < 90 else 20) + 16 * row, width - 90 - 30 * row, 7, GREY)
-    page.bar("release")
+    page.bar(note)
     return page
 
 
@@ -125,7 +125,7 @@ SCREENS: dict[str, Callable[[], Page]] = {
     "stages.png": lambda: console((512, 256), (("Build", GREEN), ("Test", GREEN), ("Scan", RED), ("Deploy", AMBER)), "release 2094", left=True),
     "release-red.png": lambda: banner(SQUARE, RED, (238, 240, 246), 60),
     "release-green.png": lambda: banner(SQUARE, GREEN, (34, 38, 48), 96),
-    "tank-low.png": lambda: gauge(SQUARE, 24, BLUE, "Arlow"),
+    "tank-low.png": lambda: gauge(SQUARE, 24, GREEN, "Arlow"),
     "tank-high.png": lambda: gauge((320, 256), 91, BLUE, "Kelso"),
     "tank-half.png": lambda: gauge(SQUARE, 55, BLUE, "Pello"),
     "sign-disc.png": lambda: tile(SQUARE, "disc", GREEN, (232, 236, 244)),
@@ -133,8 +133,8 @@ SCREENS: dict[str, Callable[[], Page]] = {
     "sign-square.png": lambda: tile((256, 288), "square", BLUE, (40, 44, 54)),
     "sign-triangle.png": lambda: tile((320, 256), "triangle", AMBER, (28, 32, 40)),
     "boxes.png": lambda: chart(WIDE, (84, 172, 38, 186), (BLUE, AMBER, GREEN, RED)),
-    "incident.png": lambda: console(SQUARE, (("gateway", GREEN), ("ledger", RED)), "seen at 23:55"),
-    "incident-end.png": lambda: console(SQUARE, (("gateway", GREEN), ("ledger", GREEN)), "seen at 00:20"),
+    "incident.png": lambda: banner(SQUARE, RED, (236, 242, 240), 92, "ledger, seen at 23:55"),
+    "incident-end.png": lambda: banner(SQUARE, GREEN, (240, 238, 228), 48, "ledger, seen at 00:20"),
     "desk-form.jpg": lambda: form((300, 250), (("person", "Nadia"), ("phone", ""), ("reason", "visit")), "reason"),
     "ask-location.webp": lambda: dialog((320, 256), ("Trail map wants to know", "where you are."), ("Once", "Always", "Never"), 0, BLUE),
     "badges.png": lambda: badges(

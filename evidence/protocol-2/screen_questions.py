@@ -54,8 +54,8 @@ def console_512(images: Images) -> Entry:
 
 RELEASE = "Two pictures of release screens, one after the other."
 RELEASE_QUESTIONS = {
-    "which": choice("Which of the two pictures has the red banner?", {"first": "the first screen", "second": "the second screen"}),
-    "green_last": noul("Is the second picture the one with green in it?", "It is", "It is not"),
+    "which": choice("Which of the two pictures has the red banner?", {"first": "first screen", "second": "second screen"}),
+    "green_last": noul("Look at the second picture alone: has it a green banner?", "A green banner", "Another colour"),
     "red": score("How many of the two pictures have a red banner?", "0", "1", "2"),
 }
 
@@ -77,11 +77,11 @@ def images_3(images: Images) -> Entry:
             "On which of the three pictures is the tank the fullest?",
             {"first": "screen 1", "second": "screen 2", "third": "screen 3"},
         ),
-        "third": noul("Does the third picture have the longest bar?", "It has", "Another has it"),
-        "blue": score("How many of the pictures have a blue bar?", "0", "1", "2", "3"),
+        "third": noul("Was the bar on the third picture drawn in green?", "In green", "In another colour"),
+        "blue": score("On how many of the three pictures is the bar blue?", "0", "1", "2", "3"),
     }
     shown = encoded(images, "tank-low.png", "tank-high.png", "tank-half.png")
-    return entry("images-3", state, questions, {"fullest": "second", "third": "no", "blue": "3"}, shown)
+    return entry("images-3", state, questions, {"fullest": "second", "third": "no", "blue": "2"}, shown)
 
 
 SIGNS = ("sign-disc.png", "sign-cross.png", "sign-square.png", "sign-triangle.png")
@@ -90,7 +90,7 @@ SIGN_QUESTIONS = {
         "There is one cross. Which picture has it?",
         {"first": "the first", "second": "the second", "third": "the third", "fourth": "the fourth"},
     ),
-    "fourth": noul("Is a triangle on the fourth picture?", "A triangle", "No triangle"),
+    "fourth": noul("Would you call the sign on the fourth picture a triangle?", "A triangle", "No triangle"),
     "red": score("On how many of these four pictures is something red?", "0", "1", "2", "3", "4"),
 }
 
@@ -129,7 +129,7 @@ NOTES = (
 
 def long_incident(images: Images) -> Entry:
     state = (
-        "Note for the night shift. Rows of both pictures, top row first: gateway, ledger.\n"
+        "Note for the night shift. Two pictures of the ledger console go with it.\n"
         + "\n".join(f"{time} {source}: {words}." for time, source, words in NOTES)
         + "\nStanding order: when the ledger is slow, restart the ledger first. Nothing else is touched at night."
     )
@@ -138,7 +138,7 @@ def long_incident(images: Images) -> Entry:
             "What does the standing order name as the first step?",
             {"restart": "Restart the ledger", "scale": "Scale the gateway", "deploy": "Deploy the preview again", "wait": "Wait for the morning"},
         ),
-        "status_page": noul("Is the ledger still red on the second picture?", "Still red", "Not red any more"),
+        "status_page": noul("Was the banner on the second picture still red?", "Still red", "Not red any more"),
     }  # fmt: skip
     shown = encoded(images, "incident.png", "incident-end.png")
     return entry("long-incident-images", state, questions, {"next": "restart", "status_page": "no"}, shown)
@@ -159,7 +159,7 @@ def waiting_room_jpeg(images: Images) -> Entry:
 def sizes_interleaved(images: Images) -> Entry:
     state = ["alarm board", "four pictures", "small, wide, small, wide"]
     questions = {
-        "amber": noul("Is the third picture the amber one?", "Amber", "Another colour"),
+        "amber": noul("Is amber the colour of the banner on the third picture?", "Amber", "Another colour"),
         "order": choice(
             "Where is the red banner to be seen?",
             {"first": "on picture 1", "second": "on picture 2", "third": "on picture 3", "fourth": "on picture 4"},
