@@ -108,7 +108,7 @@ class Screen:
         self._draw.line(box, colour, width)
 
     def text(self, left: float, middle: float, text: str, size: int, colour: Colour | None = None) -> None:
-        """Text whose middle line is at `middle`."""
+        """Text whose middle line is at `middle`, as `ImageDraw.text` draws it from a mask that is kept."""
         mask, (x, y) = _written(text, size)
         self._draw.draw.draw_bitmap((int(left) + x, int(middle) + y), mask, self._draw._getink(colour or self.theme.ink)[0])
 

@@ -1,7 +1,7 @@
 """Words and sentences of the languages besides English: Chinese, Thai, Spanish, German and French.
 
-Covers: what `kit.checkpoint.training.tasks.lingual` needs of each, written for this package. Nouns are split by a hash as the
-English ones are; sentences belong to one split each.
+Covers: what `kit.checkpoint.training.tasks.lingual` needs of each, written for this package. Nouns belong to a split
+by their place in the list, sentences to one split each. Does not cover: English (`kit.checkpoint.training.vocabulary`).
 """
 
 from __future__ import annotations

@@ -156,10 +156,10 @@ def _handbook(rng: random.Random, split: Split, names: dict[str, str], level: in
         "role": f"{person}, {role if allowed else given}, asks for the {names['noun']}.",
         "limit": f"{person} orders {amount}.",
     }[kept]  # fmt: skip
-    names_of = [kept, *rng.sample([name for name in rules if name != kept], rng.randint(1, 3))]
-    rng.shuffle(names_of)
+    stated = [kept, *rng.sample([name for name in rules if name != kept], rng.randint(1, 3))]
+    rng.shuffle(stated)
     numbered = rng.random() < 0.5
-    lines = [f"{n + 1}. {rules[name]}" if numbered else rules[name] for n, name in enumerate(names_of)]
+    lines = [f"{n + 1}. {rules[name]}" if numbered else rules[name] for n, name in enumerate(stated)]
     state: object = "\n".join((*lines, f"Case: {case}"))
     if rng.random() < 0.4:
         state = {"policy": lines, "case": case}
