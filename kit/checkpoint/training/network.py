@@ -237,6 +237,8 @@ class LanguageNetwork(nn.Module):
         cos, sin = self.rotary(positions.flatten(1), x.dtype)
         along = Along(cos, sin, age)
         flat = x.flatten(0, 1)
+        if torch.is_grad_enabled() and not flat.requires_grad:
+            flat.requires_grad_()  # under an adapter alone: or the first layers would need programs of their own
         for layer in self.layers:
             flat = layer(flat, along, rows)
         normed: Tensor = self.norm(flat)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from kit.checkpoint.architecture import adapter_shapes, base_shapes
 from kit.checkpoint.training import export
+from kit.checkpoint.training.adapter import attach, round_base
 from kit.checkpoint.training.batch import Batch
 from kit.checkpoint.training.encode import Encoded
 from kit.checkpoint.training.network import Decider
@@ -182,6 +185,38 @@ def test_the_native_engine_on_the_exported_folder_agrees(adapted: Any, random_fo
         row = torch.frombuffer(bytearray(answered.hidden), dtype=torch.bfloat16).float()
         assert (row - hidden).norm() < 0.05 * row.norm()
         assert (row - bare).norm() > 0.2 * row.norm()
+
+
+class TestPrograms:
+    """Compiling takes minutes on a GPU, so few programs have to serve all layers and buckets."""
+
+    @staticmethod
+    def programs(network: Decider, monkeypatch: pytest.MonkeyPatch) -> int:
+        """How many are made for two buckets of as many tokens, counted without making machine code."""
+        from torch._dynamo.utils import counters
+
+        monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+        network.compile_layers()
+        counters.clear()
+        for samples, tokens in (([prompt(50), prompt(100)], 128), ([prompt(200)], 256)):
+            network(Batch.of(pack(samples, tokens))).float().sum().backward()
+        assert not counters["graph_break"]
+        return int(counters["stats"]["unique_graphs"])
+
+    @pytest.fixture(autouse=True)
+    def fresh(self) -> Iterator[None]:
+        torch.compiler.reset()
+        yield
+        torch.compiler.reset()
+
+    def test_four_for_the_base(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.programs(random_decider.network(dtype=torch.bfloat16), monkeypatch) == 4
+
+    def test_four_for_an_adapter_on_a_frozen_base(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        network = random_decider.network(dtype=torch.bfloat16)
+        round_base(network, export.adapter_options()["target_modules"])
+        attach(network, export.adapter_options())
+        assert self.programs(network, monkeypatch) == 4
 
 
 def request(image: bool = False) -> bytes:
