@@ -14,6 +14,22 @@ from kit.evidence.attack import families, report, runner
 from kit.evidence.attack.mutation import Mutation
 from kit.evidence.attack.runner import AttackError, Audited
 from kit.evidence.attack.suspect import Content, Suspect, clean_copy
+from kit.evidence.audit.rules import FAULTS
+from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.test_generated_check import write_floor
+from tests.evidence.test_planted_check import table_of
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with everything that can be put into a run beside its stages."""
+    path = make_bundle(tmp_path_factory.mktemp("attacked"), generated=60)
+    write_floor(path)
+    (path / FAULTS).write_text(json.dumps(table_of(path)))
+    bundle = Tamper(path)
+    bundle.describe_again()
+    bundle.reseal()
+    return path
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kit.evidence import audit
-from kit.evidence.attack.reseal import answers_from_logits, reseal
+from kit.evidence.attack.reanswer import answers_from_logits
+from kit.evidence.attack.reseal import reseal
 from kit.evidence.attack.suspect import Suspect, clean_copy, questions
 from kit.evidence.attack.toml import as_toml
 from tests.evidence.make_bundle import make_bundle

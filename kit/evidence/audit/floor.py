@@ -19,6 +19,10 @@ HARMLESS = 1e-9
 FLOOR_QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
 FLOOR_RESAMPLES, FLOOR_SEED, FLOOR_SHARE = 1000, 20261130, 0.95
 MEASURES = ("hidden", "steps", "probability")
+FLOOR_KEYS = {
+    "format", "says", "profile_sha256", "checkpoint_digest", "generator", "seed", "temperatures", "forms", "summary", "band", "rows",
+}  # fmt: skip
+FLOOR_SAYS = "the reference against itself under harmless changes; it explains a result and never widens a gate"
 FORMS = {"cpu": ("row0", "padded", "instructions"), "cuda": ("row0", "padded", "draw")}
 
 
@@ -30,6 +34,8 @@ def check_floor(bundle: Bundle) -> None:
     if not bundle.exists(FLOOR):
         return
     document, run = bundle.json(FLOOR), bundle.json("run.json")
+    bundle.expect("%s keys" % FLOOR, sorted(document), sorted(FLOOR_KEYS))
+    bundle.expect("%s says" % FLOOR, document.get("says"), FLOOR_SAYS)
     bundle.expect("%s profile_sha256" % FLOOR, document["profile_sha256"], run["profile_sha256"])
     digest = bundle.json("checkpoint.json")["digest"]
     bundle.expect("%s checkpoint_digest" % FLOOR, document["checkpoint_digest"], digest)
@@ -55,7 +61,7 @@ def judge_forms(bundle: Bundle, document: Json) -> None:
         proof, where = form["proof"], "%s form %s" % (FLOOR, form["name"])
         bundle.expect("%s bound" % where, proof["bound"], HARMLESS)
         if not is_number(proof["largest"]) or proof["largest"] < 0 or type(proof["prompts"]) is not int or proof["prompts"] < 1:
-            bundle.fail("%s proof" % where, "is %s" % short(proof))
+            bundle.fail("%s proof" % where, "is %s, expected a change of 0 or more on one prompt or more" % short(proof))
             continue
         bundle.expect("%s holds" % where, proof["holds"], proof["largest"] < HARMLESS)
         bundle.expect("%s measured" % where, form["measured"], proof["holds"])
@@ -90,7 +96,7 @@ def judge_rows(bundle: Bundle, document: Json, measured: List[str]) -> None:
         count = len(floats(row["logits"]))
         for name, form in row["forms"].items():
             if len(floats(form["logits"])) != count or not is_number(form["hidden"]) or form["hidden"] < 0:
-                bundle.fail("%s %s" % (where, name), "is %s" % short(form))
+                bundle.fail("%s %s" % (where, name), "is %s, expected %d logits and a change of 0 or more" % (short(form), count))
             elif form["hidden"] == 0 and form["logits"] != row["logits"]:
                 bundle.fail("%s %s" % (where, name), "an unmoved hidden row gave other logits")
 

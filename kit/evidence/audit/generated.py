@@ -71,7 +71,7 @@ def judge_asked(bundle: Bundle, number: int, item: Asked) -> None:
         bundle.fail("%s tokens" % where, "is %s, expected a number of tokens" % short(line["tokens"]))
     judge_logits(bundle, where, item)
     if line["candidate"]["action"] not in ("eager", "capture", "replay", "fallback"):
-        bundle.fail("%s candidate action" % where, "is %s" % short(line["candidate"]["action"]))
+        bundle.fail("%s candidate action" % where, "is %s, expected what a forward can be" % short(line["candidate"]["action"]))
 
 
 def judge_logits(bundle: Bundle, where: str, item: Asked) -> None:
@@ -113,7 +113,7 @@ def judge_requests(bundle: Bundle) -> None:
     found = asked(bundle)
     digests = {item.line["request_sha256"] for item in found}
     if len(digests) != len(found) or not all(re.fullmatch("[0-9a-f]{64}", str(digest)) for digest in digests):
-        bundle.fail("%s request_sha256" % GENERATED_LINES, "%d digests of %d requests" % (len(digests), len(found)))
+        bundle.fail("%s request_sha256" % GENERATED_LINES, "%d digests of %d requests, expected one SHA-256 each" % (len(digests), len(found)))
     if held_out(bundle):
         for item in found:
             if item.line["expected"] is None or not re.fullmatch("[0-9a-f]{16}", str(item.content)):
@@ -137,9 +137,9 @@ def judge_how(bundle: Bundle, told: Json) -> None:
     bundle.expect("%s how.reference" % GENERATED, how["reference"], "captured" if on_gpu else "called")
     counts = [how[name] for name in ("replays", "shapes", "shapes_refused")]
     if not all(type(count) is int and count >= 0 for count in counts) or (not on_gpu and any(counts)):
-        bundle.fail("%s how" % GENERATED, "has counts %s" % short(counts))
+        bundle.fail("%s how" % GENERATED, "has counts %s, expected whole ones%s" % (short(counts), "" if on_gpu else " of 0"))
     elif how["replays"] + how["shapes"] + how["shapes_refused"] > questions or (how["replays"] > 0 and not how["shapes"]):
-        bundle.fail("%s how" % GENERATED, "has counts %s of %d questions" % (short(counts), questions))
+        bundle.fail("%s how" % GENERATED, "has counts %s, expected those of %d questions" % (short(counts), questions))
     stage, where = bundle.json("stages/%s.json" % GENERATED_STAGE), "stages/%s.json" % GENERATED_STAGE
     bundle.expect("%s budget_s" % GENERATED, told["budget_s"], stage["parameters"]["budget_s"])
     failed = [key[0] for key, _, _, passed in generated_gates(bundle) if not passed]
@@ -148,7 +148,7 @@ def judge_how(bundle: Bundle, told: Json) -> None:
     compare_figures(bundle, "%s result.facts" % where, stage["result"]["facts"], stage_facts(bundle, failed))
     spent = told["seconds"]
     if sorted(spent) != ["answering", "layers", "oracle"] or not all(is_number(x) and x >= 0 for x in spent.values()):
-        bundle.fail("%s seconds" % GENERATED, "are %s" % short(spent))
+        bundle.fail("%s seconds" % GENERATED, "are %s, expected three of 0 or more" % short(spent))
 
 
 # ---------------------------------------------------------------- gates

@@ -10,6 +10,7 @@ from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import LAYERS, Json
 from kit.evidence.audit.values import is_number, same, short
 
+STEP_BINS = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0]  # upper ends of a histogram of BF16 steps
 WALKED = 2  # requests of each modality
 COLUMNS = ("elements", "different", "relative_rms", "max_steps", "limit", "over")
 
@@ -25,6 +26,7 @@ def check_layers(bundle: Bundle) -> None:
     bundle.expect("%s keys" % LAYERS, sorted(document), ["checkpoint_digest", "format", "oracle_ratio", "pairs", "rows", "steps"])
     bundle.expect("%s checkpoint_digest" % LAYERS, document["checkpoint_digest"], bundle.json("checkpoint.json")["digest"])
     bundle.expect("%s rows" % LAYERS, document["rows"], "all")
+    bundle.expect("%s steps" % LAYERS, document["steps"], STEP_BINS)
     pairs = [(candidate, "reference"), ("reference", "oracle"), (candidate, "oracle")]
     bundle.expect("%s pairs" % LAYERS, [(p["engine"], p["against"]) for p in document["pairs"]], pairs)
     walked = [
@@ -33,6 +35,7 @@ def check_layers(bundle: Bundle) -> None:
     wanted = [(line["request"], line["question"], line["modality"], line["tokens"]) for line in walked]
     for pair in document["pairs"]:
         where = "%s %s against %s" % (LAYERS, pair["engine"], pair["against"])
+        bundle.expect("%s bound" % where, pair["bound"], "rounding" if pair["against"] == "oracle" else "bits")
         prompts = [(p["request"], p["question"], p["modality"], p["tokens"]) for p in pair["prompts"]]
         bundle.expect("%s prompts" % where, prompts, wanted)
         for prompt in pair["prompts"]:
@@ -61,7 +64,7 @@ def judge_walk(bundle: Bundle, where: str, prompt: Json, bound: Any) -> None:
         if type(elements) is not int or type(different) is not int or not 0 <= different <= elements or not elements:
             bundle.fail("%s %s" % (where, stage), "has %s of %s elements that differ" % (short(different), short(elements)))
         if not all(value is None or (is_number(value) and value >= 0) for value in (rms, most, limit)):
-            bundle.fail("%s %s" % (where, stage), "has figures %s" % short([rms, most, limit]))
+            bundle.fail("%s %s" % (where, stage), "has figures %s, expected none under 0" % short([rms, most, limit]))
         if not prompt["problems"].get(stage) and (different == 0) != (rms == 0 and most == 0):
             bundle.fail("%s %s" % (where, stage), "%s elements differ by a relative RMS of %s" % (different, short(rms)))
         if bound == "bits" and limit is not None:

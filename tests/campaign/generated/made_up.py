@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,7 +69,7 @@ def layers(folder: Path) -> dict[str, Any]:
     sides = [("graph", "reference", 0.0), ("reference", "oracle", 0.01), ("graph", "oracle", 0.01)]
     pairs = []
     for engine, against, error in sides:
-        bound = bits() if not error else uniform(0.1, WALK)
+        bound = bits() if not error else replace(uniform(0.1, WALK), name="rounding")
         prompts = [
             prompt_entry(
                 item["request"], item["question"], item["modality"], item["tokens"],

@@ -14,7 +14,7 @@ from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, forward
 from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
-from kit.evidence.attack.reseal import answers_from_logits, settle
+from kit.evidence.attack.reanswer import answers_from_logits, settle
 from kit.evidence.attack.suspect import Content, Document, Suspect, questions
 from kit.evidence.audit.numbers import bf16, floats, spacing
 

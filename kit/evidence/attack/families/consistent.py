@@ -17,7 +17,7 @@ from kit.evidence.attack.families.clocks import utc
 from kit.evidence.attack.families.latency import SAMPLES
 from kit.evidence.attack.families.sources import repacked
 from kit.evidence.attack.mutation import Anchor, Deed, Mutation
-from kit.evidence.attack.reseal import answer, answers_from_logits
+from kit.evidence.attack.reanswer import answer, answers_from_logits
 from kit.evidence.attack.suspect import Content, Document, Suspect, as_text, posts, questions
 from kit.evidence.audit.numbers import floats, softmax
 from kit.evidence.audit.values import digest_of

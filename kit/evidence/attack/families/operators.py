@@ -9,7 +9,7 @@ from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, double, drop, first
 from kit.evidence.attack.mutation import Deed, Mutation
-from kit.evidence.attack.reseal import operator_totals
+from kit.evidence.attack.refigure import operator_totals
 from kit.evidence.attack.suspect import Content, Document, Suspect
 
 NAME = "operators.json"

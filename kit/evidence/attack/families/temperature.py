@@ -8,7 +8,7 @@ from functools import partial
 
 from kit.evidence.attack.deeds import assign, change, nth
 from kit.evidence.attack.mutation import Deed, Mutation, one_engine_each
-from kit.evidence.attack.reseal import answers_from_logits
+from kit.evidence.attack.reanswer import answers_from_logits
 from kit.evidence.attack.suspect import Content, Document, Suspect, posts
 
 
