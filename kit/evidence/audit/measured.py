@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections import OrderedDict
-from typing import Any, Dict, List, Tuple
+from functools import lru_cache
+from typing import Any, Dict, List, Sequence, Tuple
 
 from kit.evidence.audit.numbers import floats, is_bf16, quantile, softmax
 from kit.evidence.audit.reading import Bundle
@@ -161,13 +162,22 @@ def logit_drift(ours: Any, theirs: Any, temperature: float) -> Any:
 
 def ratio_interval(ours: List[List[float]], theirs: List[List[float]]) -> Json:
     """Ratio of two medians, and the middle 95% of it when blocks are drawn again, both sides alike."""
-    chance, count, ratios = random.Random(RESAMPLE_SEED), len(ours), []
-    for _ in range(RESAMPLES):
-        drawn = [int(chance.random() * count) for _ in range(count)]
-        sides = [[ms for i in drawn for ms in blocks[i]] for blocks in (ours, theirs)]
-        ratios.append(quantile(sides[0], 0.5) / quantile(sides[1], 0.5))
-    whole = [quantile([ms for block in blocks for ms in block], 0.5) for blocks in (ours, theirs)]
-    return {"ratio": whole[0] / whole[1], "low": quantile(ratios, 0.025), "high": quantile(ratios, 0.975)}
+    drawn = resamples(len(ours))
+    known = {blocks: ratio_of_medians([ours[i] for i in blocks], [theirs[i] for i in blocks]) for blocks in set(drawn)}
+    ratios = [known[blocks] for blocks in drawn]
+    return {"ratio": ratio_of_medians(ours, theirs), "low": quantile(ratios, 0.025), "high": quantile(ratios, 0.975)}
+
+
+@lru_cache(maxsize=MOST_BLOCKS)
+def resamples(count: int) -> List[Tuple[int, ...]]:
+    """Which of so many blocks each resample takes; in order, since a median does not ask for theirs."""
+    chance = random.Random(RESAMPLE_SEED)
+    return [tuple(sorted(int(chance.random() * count) for _ in range(count))) for _ in range(RESAMPLES)]
+
+
+def ratio_of_medians(ours: Sequence[List[float]], theirs: Sequence[List[float]]) -> float:
+    sides = [quantile([ms for block in blocks for ms in block], 0.5) for blocks in (ours, theirs)]
+    return sides[0] / sides[1]
 
 
 def check_measured(bundle: Bundle, document: Json) -> None:
