@@ -14,6 +14,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 
 BIN := .venv/bin
 PIP := --quiet --no-compile  # Python compiles what is imported, a small part of what is installed
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -p no:nbval  # which takes two seconds to load, in every process
 INSTALLED := .venv/.installed
 TEST_RUN := test-pipeline
 
@@ -48,13 +49,13 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 unit: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests --ignore=tests/pipeline
+	$(PYTEST) tests --ignore=tests/pipeline
 
 campaign: $(INSTALLED)
 	$(BIN)/python -m kit run params/cpu-tiny.toml --id $(TEST_RUN) --replace
 
 pipeline: campaign
-	KIT_RUN=$(TEST_RUN) $(BIN)/python -m pytest -n 2 --dist loadfile tests/pipeline
+	KIT_RUN=$(TEST_RUN) $(PYTEST) tests/pipeline
 
 # Verdict cells only; the stages find their work done in the finished run and read it. 04_remote is no stage of
 # this profile: tests/pipeline/test_remote_run.py runs it, against a server of its own.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.profile import PROJECT_ROOT
-from tests.checkpoint.instruction_sets import OTHER_CPU, Answers, answers_under, largest_change
+from tests.checkpoint.instruction_sets import OTHER_CPU, Answers, answers, answers_under, largest_change
 
 PROFILE = "params/cpu-tiny.toml"
 
@@ -20,8 +20,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    return answers_under({}, PROFILE, tmp_path_factory.mktemp("here"))
+def here() -> Answers:
+    return answers(PROFILE)
 
 
 def test_another_instruction_set_moves_no_probability_by_more_than_0_012(here: Answers, tmp_path: Path) -> None:
