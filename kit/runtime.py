@@ -1,7 +1,7 @@
 """The process settings a bitwise claim depends on: threads, matmul precision, what may be imported.
 
 Covers: `configure(profile)`, called once and first in every process that computes (notebook, worker,
-command), and `settings()`, the same facts read back for the evidence. Thread counts must be in the
+command), by commands as `configured` or `on_device` of a profile's file, and `settings()`, the same facts read back for the evidence. Thread counts must be in the
 environment before torch is imported, so this module imports torch only inside functions.
 Does not cover: which device is used (the engine's choice) or kernel selection (`kit.kernels`).
 """
@@ -13,6 +13,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kit.profile import Profile
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -57,6 +59,25 @@ def configure(profile: Profile) -> dict[str, Any]:
     if profile.runtime.device == "cpu":
         block_gpu_only_packages()
     return settings()
+
+
+def configured(path: str | Path) -> Profile:
+    """The profile of a file, with threads, devices and switches of this process set as it says.
+
+    Raises ProfileError, and RuntimeConflictError where the process is already set otherwise.
+    """
+    from kit.profile import load_profile
+
+    profile = load_profile(path)
+    configure(profile)
+    return profile
+
+
+def on_device(path: str | Path) -> Profile:
+    """As `configured`, and the profile's device is there. Raises NoDeviceError too."""
+    profile = configured(path)
+    require_device(profile)
+    return profile
 
 
 def require_device(profile: Profile) -> None:

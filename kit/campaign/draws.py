@@ -69,9 +69,7 @@ def run(
     for a sealed run or where no request is left, NoDeviceError without the profile's device, DrawFailedError
     when a draw does not come about.
     """
-    profile = load_profile(profile_path)
-    runtime.configure(profile)
-    runtime.require_device(profile)
+    runtime.on_device(profile_path)
     with run_file(profile_path, run_id, FILE) as kept:
         document = measure(profile_path, count, texts, images)
         for file in filter(None, (out, kept)):

@@ -23,7 +23,6 @@ from kit.campaign.run_folder import RunError
 from kit.campaign.sensitivity import changed_steps, first_maximum, margin
 from kit.contract.answer import softmax
 from kit.evidence.records import sha256_bytes, write_json
-from kit.profile import load_profile
 from kit.terminal import console
 
 if TYPE_CHECKING:
@@ -43,9 +42,7 @@ def run(profile_path: str, candidate: str = "", out: Path | None = None) -> dict
 
     Raises RunError where there is neither a reference nor a candidate, NoDeviceError without the profile's device.
     """
-    profile = load_profile(profile_path)
-    runtime.configure(profile)
-    runtime.require_device(profile)
+    profile = runtime.on_device(profile_path)
     document = measure(profile, protocol_of(profile).cases, candidate)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from kit.runtime import configured, on_device
 from kit.verbs.arguments import EngineName, IntoRunOption, ProfileArgument
 from kit.verbs.output import emit
-from kit.verbs.setting import configured, on_device
 
 
 class CheckpointAction(StrEnum):

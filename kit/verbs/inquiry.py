@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
+from kit.runtime import on_device
 from kit.verbs.arguments import IntoRunOption, ProfileArgument
 from kit.verbs.output import emit
-from kit.verbs.setting import on_device
 
 
 class CandidateName(StrEnum):

@@ -13,9 +13,10 @@ from typing import Annotated
 
 import typer
 
+from kit.runtime import configured, on_device
 from kit.verbs.arguments import EngineName, HostOption, OwnedOption, ProfileArgument, RequestArgument
 from kit.verbs.output import emit
-from kit.verbs.setting import configured, on_device, read_request
+from kit.verbs.request_file import read_request
 
 
 def decide(

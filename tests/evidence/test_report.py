@@ -13,6 +13,7 @@ import pytest
 
 from kit.evidence import report
 from kit.evidence.records import write_json
+from kit.evidence.report import machine
 from kit.evidence.report.charts import Marks, Strip, ladder, strip
 from kit.evidence.report.html import cell, number, table, text
 from kit.profile import PROJECT_ROOT
@@ -256,3 +257,10 @@ def test_a_ladder_of_a_run_whose_engines_record_no_logits_says_so(sealed: Path, 
     for engine in ("native", "graph"):
         (path / "records" / engine / "worker.jsonl").unlink()
     assert "the reference stands alone" in report.render(path)
+
+
+def test_workloads_are_in_the_order_of_what_they_are() -> None:
+    measured = [("text", 98), ("text", 1024), ("text", 171), ("vision-768x512", 384), ("images-4", 924)]
+    assert sorted(measured, key=machine._order) == [
+        ("text", 98), ("text", 171), ("text", 1024), ("images-4", 924), ("vision-768x512", 384),
+    ]  # fmt: skip

@@ -17,7 +17,7 @@ from kit.campaign.diagnosis.document import document, table
 from kit.campaign.diagnosis.matching import Temperatures
 from kit.campaign.protocol import Case, protocol_of
 from kit.campaign.reading import read_run
-from kit.campaign.run_folder import run_path
+from kit.campaign.run_folder import RunError, run_path
 from kit.evidence.records import write_json
 from kit.profile import load_profile
 from kit.terminal import console
@@ -58,8 +58,7 @@ def run(profile_path: str, asked: Asked, out: Path | None = None) -> dict[str, A
 
 def _candidates(profile: Profile, asked: Asked) -> tuple[Sequence[Case], list[Candidate]]:
     if asked.run:
-        folder = Path(asked.run) if (Path(asked.run) / "run.json").is_file() else run_path(asked.run)
-        records = read_run(folder)
+        records = read_run(_folder_of(asked.run))
         _refuse_other_weights(profile, records.profile)
         return records.protocol.cases, [*sources.of_run(records, [asked.engine] if asked.engine else None)]
     cases = protocol_of(profile).cases
@@ -67,6 +66,15 @@ def _candidates(profile: Profile, asked: Asked) -> tuple[Sequence[Case], list[Ca
         return cases, [sources.of_remote(asked.remote, profile, cases)]
     assert asked.answers is not None
     return cases, [sources.of_file(asked.answers, cases)]
+
+
+def _folder_of(run: str) -> Path:
+    """The folder of a run by id or path. Raises RunError where there is none."""
+    if (Path(run) / "run.json").is_file():
+        return Path(run)
+    if not (run_path(run) / "run.json").is_file():
+        raise RunError(f"no run {run!r}: it is neither a run's folder nor the id of a run kept here")
+    return run_path(run)
 
 
 def _refuse_other_weights(profile: Profile, of_run: Profile) -> None:

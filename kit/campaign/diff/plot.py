@@ -27,6 +27,7 @@ from kit.campaign.figures import (
 )
 
 FIGURE_ENGINE = {"eager": "native"}  # engines of latency rows by their style
+EDGES = {"text": "--", "image": ":"}  # of the floors
 LINEAR_BELOW = 1e-6  # drifts below are drawn on a linear scale, so that zero has a place
 
 
@@ -44,7 +45,7 @@ def draw(document: Mapping[str, Any]) -> Figure:
     axes[1].set_ylim(bottom=0)
     if latency:
         _latency_panel(axes[2], latency)
-    axes[0].legend(loc="upper left", fontsize=7.5)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=6, frameon=False, fontsize=7.5)
     flipped = sum(row["flipped"] for row in rows)
     decided = f"{flipped} of {len(rows)} answers decided otherwise" if flipped else f"no decision changed in {len(rows)} answers"
     return titled(figure, f"{document['b']['name']} against {document['a']['name']}: {decided}")
@@ -78,10 +79,11 @@ def _sorted_panel(axis: Any, rows: Sequence[Mapping[str, Any]], name: str, label
 
 
 def _floor(axis: Any, levels: Mapping[str, Mapping[str, float]] | None, measure: str) -> None:
-    """A band up to the noise floor, of text and of images."""
+    """A band up to the noise floor, of text and of images, each with an edge of its own."""
     for modality, found in (levels or {}).items():
         if measure in found:
-            axis.axhspan(0, found[measure], color=BAND_COLOUR, alpha=0.3, linewidth=0, label=f"floor of A, {modality}")
+            axis.axhspan(0, found[measure], color=BAND_COLOUR, alpha=0.3, linewidth=0)
+            axis.axhline(found[measure], color=QUIET, linewidth=1, linestyle=EDGES[modality], label=f"floor of A, {modality}")
 
 
 def _latency(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

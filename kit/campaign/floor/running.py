@@ -22,7 +22,6 @@ from kit.campaign.floor.proof import PROMPTS, Proof, oracle_rows, proof_of
 from kit.campaign.run_folder import run_file
 from kit.engine import autotune
 from kit.evidence.records import write_json
-from kit.profile import load_profile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +54,7 @@ def run(
     Raises FloorError, AutotuneError for a draw that does not fit, RunError for a sealed run, NoDeviceError without the
     profile's device.
     """
-    profile = load_profile(profile_path)
+    profile = runtime.on_device(profile_path)
     if prompts < FEWEST:
         raise FloorError(f"{prompts} prompts: a floor needs at least {FEWEST}, so that there are texts and images")
     if "reference" not in profile.campaign.engines:
@@ -63,8 +62,6 @@ def run(
     other = autotune.read_ledger(draw) if draw is not None else None
     if other is not None:
         tune.check_start(profile, other)
-    runtime.configure(profile)
-    runtime.require_device(profile)
     with run_file(profile_path, run_id, FILE) as kept:
         floor = _Floor(profile, profile_path, prompts, protocol)
         result = floor.measure(_ledger_beside(kept), other)

@@ -16,6 +16,7 @@ from kit.campaign.generated.lines import Line
 from kit.campaign.generated.summary import STRATA, flipped, hidden_errors, largest_change, probabilities
 from kit.campaign.oracle_errors import BOUND
 from kit.campaign.sensitivity import margin
+from kit.profile import Gates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,12 +83,14 @@ def flips_against_margin(lines: Sequence[Line], temperatures: Mapping[str, float
     bottom.plot(flips, [largest_change(i, temperatures) for i in lines if flipped(i)], "x", color=GATE_COLOUR,
                 markersize=7, label="flip")  # fmt: skip
     if not any(largest_change(item, temperatures) for item in lines):
-        bottom.set_ylim(0, 0.02)
+        bottom.set_ylim(0, 1.3 * Gates().probability)
+    gate = Gates().probability
+    bottom.axhline(gate, color=GATE_COLOUR, linewidth=1, linestyle="--", label=f"gate of the protocol's answers, {gate:g}")
     bottom.set_ylabel("largest change of\na probability")
     bottom.set_xlabel("the reference's margin: first probability less the second")
     for axis in (top, bottom):
         axis.set_xlim(-0.02, 1.02)
-    bottom.legend(loc="upper right", ncols=3, frameon=False)
+    figure.legend(*bottom.get_legend_handles_labels(), loc="outside lower left", ncols=4, frameon=False)
     return titled(figure, f"{len(flips)} of {len(lines)} winners changed: fewer than {upper:.2%} do (95%)")
 
 

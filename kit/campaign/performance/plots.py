@@ -29,6 +29,12 @@ STYLE = {
     "merged-compiled-graph": ("#CC79A7", "X"),
     "gemm-floor": (QUIET, "_"),
 }
+NAMES = {
+    "reference": "reference, called", "reference-graph": "reference, captured", "eager": "native, eager", "graph": "native, graph",
+    "merged": "merged adapter, called", "merged-graph": "merged adapter, captured", "compiled-graph": "compiled, captured",
+    "merged-compiled-graph": "merged and compiled, captured", "gemm-floor": "its matrix products alone",
+}  # fmt: skip
+SYNTHETIC = "weights made from a seed: speed, and nothing about decisions"
 DASHED = frozenset({"reference", "eager", "merged"})  # launched call by call
 CLASS_COLOUR = {
     "products": "#0072B2", "adapter": "#E69F00", "delta rule": "#009E73", "attention": "#CC79A7",
@@ -39,10 +45,11 @@ CLASS_COLOUR = {
 Row = Mapping[str, Any]
 
 
-def latency_against_tokens(rows: Sequence[Row], floors: Sequence[Row]) -> Figure:
+def latency_against_tokens(rows: Sequence[Row], floors: Sequence[Row], *, synthetic: bool = False) -> Figure:
     """Median latency of plain text by prompt length, both axes logarithmic; the floors are drawn in.
 
-    rows: of performance.json. floors: its facts, for the time to read the weights once.
+    rows: of performance.json. floors: its facts, for the time to read the weights once. synthetic: whether the weights
+    were made from a seed, which the figure then says.
     """
     text = [row for row in rows if row["workload"] == "text"]
     figure, (axis,) = canvas(8.5, 5.2)
@@ -52,7 +59,8 @@ def latency_against_tokens(rows: Sequence[Row], floors: Sequence[Row]) -> Figure
             continue
         line = ":" if engine == "gemm-floor" else "--" if engine in DASHED else "-"
         tokens, medians, tops = zip(*points, strict=True)
-        axis.plot(tokens, medians, line, color=colour, marker=marker, markersize=5, linewidth=1.4, label=engine)
+        axis.plot(tokens, medians, line, color=colour, marker=marker, markersize=5, linewidth=1.4,
+                  label=NAMES[engine])  # fmt: skip
         axis.vlines(tokens, medians, tops, color=colour, linewidth=0.8, alpha=0.6)
     read = sorted((f["tokens"], f["bandwidth_ms"]) for f in floors if f["bandwidth_ms"] is not None)
     if read:
@@ -67,6 +75,8 @@ def latency_against_tokens(rows: Sequence[Row], floors: Sequence[Row]) -> Figure
     axis.set_xticks(lengths, [str(tokens) for tokens in lengths])
     axis.grid(axis="y")
     axis.set_xlabel("tokens of the prompt (this machine; one question, prepared request to label logits)")
+    if synthetic:
+        axis.text(0.02, 0.97, SYNTHETIC, transform=axis.transAxes, va="top", fontsize=8, color=QUIET)
     axis.set_ylabel("milliseconds a question, median (bar: p95)")
     handles, labels = axis.get_legend_handles_labels()
     if handles:

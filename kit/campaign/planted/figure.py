@@ -30,7 +30,7 @@ def fault_table(document: Mapping[str, Any]) -> Figure:
     rows = [(named(fault["name"], row["dose"]), row) for fault in document["faults"] for row in fault["doses"]]
     columns = [name for group in GROUPS.values() for name in group]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.2, 1.9 + 0.19 * len(rows)))
+        figure = Figure(figsize=(8.2, 1.9 + 0.19 * len(rows)), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for group, names in GROUPS.items():
@@ -45,8 +45,9 @@ def fault_table(document: Mapping[str, Any]) -> Figure:
         axes.hlines(range(len(rows)), -0.6, len(columns) - 0.4, color=FAINT, linewidth=0.6, zorder=0)
         for group, names in GROUPS.items():
             middle = sum(columns.index(name) for name in names) / len(names)
-            axes.text(middle, -2.6, group, color=COLOURS[group], ha="center", weight="bold")
-        axes.set_title(_title(document), loc="left", color=INK, fontsize=10, pad=52)
+            axes.annotate(group, (middle, 1), xycoords=("data", "axes fraction"), xytext=(0, 26), textcoords="offset points",
+                          color=COLOURS[group], ha="center", weight="bold")  # fmt: skip
+        axes.set_title(_title(document), loc="left", color=INK, fontsize=10, pad=48)
         for side in axes.spines.values():
             side.set_visible(False)
     return figure

@@ -53,7 +53,7 @@ def _measured(measured: Mapping[str, Any] | None, rows: Sequence[Mapping[str, An
             r["engine"], r["class"], r["workload"], r["tokens"], r["samples"], _ms(r["median_ms"]), _ms(r["p95_ms"]),
             *_ratio(r["ratios"]), r["peak_gib"], r["drift"],
         )
-        for r in rows
+        for r in sorted(rows, key=lambda r: _order((r["workload"], r["tokens"])))
     ]  # fmt: skip
     body += _side_by_side(rows)
     body += details(f"All {len(shown)} rows, with their intervals", table("Every workload and form", head, shown))
@@ -72,7 +72,7 @@ def _side_by_side(rows: Sequence[Mapping[str, Any]]) -> str:
     found: dict[tuple[str, Any], dict[str, Mapping[str, Any]]] = {}
     for r in rows:
         found.setdefault((r["workload"], r["tokens"]), {})[r["engine"]] = r
-    order = sorted(found, key=lambda key: (key[0] != "text", key[0], key[1] or 0))
+    order = sorted(found, key=_order)
     shown = [
         (
             workload, tokens, *(_ms(found[workload, tokens][e]["median_ms"]) if e in found[workload, tokens] else None for e in engines),
@@ -86,6 +86,12 @@ def _side_by_side(rows: Sequence[Mapping[str, Any]]) -> str:
         ("workload", "tokens", *engines, "graph / reference-graph (95%)", "drift of graph"),
         shown,
     )
+
+
+def _order(key: tuple[str, Any]) -> tuple[bool, str, int]:
+    """Of a workload and its tokens: plain text first, each by length; they were measured in order of importance."""
+    workload, tokens = key
+    return workload != "text", workload, tokens or 0
 
 
 def _ratio(ratios: Mapping[str, Mapping[str, float]], interval: str = "{}") -> tuple[str, str]:

@@ -18,6 +18,7 @@ from kit.campaign.diagnosis.candidates import AnswersError
 from kit.campaign.planted.catalogue import FAULTS
 from kit.campaign.planted.site import Site, Subject
 from kit.campaign.protocol import Case, protocol_of
+from kit.campaign.run_folder import RunError
 from kit.contract.answer import Calibration
 from kit.engine.remote import RemoteError
 from tests.campaign.diagnosis.serving import served
@@ -155,6 +156,12 @@ def test_a_candidate_is_named_in_exactly_one_way() -> None:
     for asked in (running.Asked(), running.Asked(run="x", remote="http://127.0.0.1:1"), running.Asked(remote="http://x", engine="native")):
         with pytest.raises(AnswersError):
             running.run("params/cpu-tiny.toml", asked)
+
+
+def test_a_run_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KIT_RUNS", str(tmp_path))
+    with pytest.raises(RunError, match="no run 'nosuch'"):
+        running.run("params/cpu-tiny.toml", running.Asked(run="nosuch"))
 
 
 def test_a_server_that_is_not_there_is_said(profile: Profile, cases: list[Case]) -> None:

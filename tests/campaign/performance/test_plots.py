@@ -29,7 +29,18 @@ def test_latency_names_the_ratios(document: dict[str, Any]) -> None:
     figure = plots.latency_against_tokens(document["rows"], document["measured"]["floors"])
     assert title(figure) == "Native graph: 0.54 to 0.54 of the time of the reference captured as it is"
     labels = figure.axes[0].get_legend_handles_labels()[1]
-    assert {"reference", "graph", "gemm-floor", "reading the weights once", "merged-compiled-graph"} <= set(labels)
+    assert {"reference, called", "native, graph", "its matrix products alone", "reading the weights once"} <= set(labels)
+    assert "merged and compiled, captured" in labels
+    assert not figure.axes[0].texts
+
+
+def test_latency_says_that_weights_are_synthetic(document: dict[str, Any]) -> None:
+    figure = plots.latency_against_tokens(document["rows"], document["measured"]["floors"], synthetic=True)
+    assert [text.get_text() for text in figure.axes[0].texts] == [plots.SYNTHETIC]
+
+
+def test_every_form_that_is_drawn_has_a_name() -> None:
+    assert plots.NAMES.keys() == plots.STYLE.keys()
 
 
 def test_latency_without_rows_says_so() -> None:

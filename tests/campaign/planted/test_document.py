@@ -12,7 +12,7 @@ from kit.campaign.planted.catalogue import FAULTS
 from kit.campaign.planted.controls import CONTROLS, Control
 from kit.campaign.planted.document import control_row, document, dose_row, exit_code, fault_row, summarise
 from kit.campaign.planted.fault import Fault
-from kit.campaign.planted.figure import png
+from kit.campaign.planted.figure import fault_table, png
 from kit.campaign.planted.local import OpError
 from kit.campaign.planted.tiers import Findings
 from kit.campaign.planted.trials import Trial
@@ -86,6 +86,16 @@ def test_tables_name_what_saw_it_and_what_did_not(capsys: pytest.CaptureFixture[
 
 def test_the_picture_is_a_png() -> None:
     assert png(made(("a", trial("bitwise")), ("b", trial("gates"))))[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_heads_of_the_picture_keep_apart_however_few_the_faults() -> None:
+    figure = fault_table(made(("a", trial("bitwise"))))
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    title, heads = axes._left_title.get_window_extent(), [label.get_window_extent() for label in axes.get_xticklabels()]  # type: ignore[attr-defined]
+    for group in (text.get_window_extent() for text in axes.texts):
+        assert max(head.y1 for head in heads) <= group.y0
+        assert group.y1 <= title.y0
 
 
 class TestCatalogue:
