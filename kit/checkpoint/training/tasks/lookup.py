@@ -38,6 +38,9 @@ LINKS = {
     "held-out": ("{a} / {b}", "{a} asked for the {b}.", "The {b} is for {a}."),
 }  # fmt: skip
 
+BINDINGS = ("{key}: {value}", "{key} {value}", "{key} is {value}", "the {key} is {value}", "{value} is the {key}")
+BOUND = (0.6, 0.3, 0.15, 0.1)  # by level: candidates that repeat the key, which is how looking up begins
+
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
     """0: two entries; 1: up to four, either way; 2: up to six, lines and sentences; 3: up to ten, at times in a long text."""
@@ -57,7 +60,11 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     backwards = level > 0 and rng.random() < 0.35
     asked = KEY.pick(rng, split, value=value) if backwards else VALUE.pick(rng, split, key=key)
     right, all_of = (key, keys) if backwards else (value, values)
-    return Part(_shown(rng, split, record, level), *choice(rng, asked, right, [item for item in all_of if item != right]))
+    others = [item for item in all_of if item != right]
+    if not backwards and rng.random() < BOUND[level]:
+        shown = rng.choice(BINDINGS)
+        right, others = shown.format(key=key, value=right), [shown.format(key=key, value=item) for item in others]
+    return Part(_shown(rng, split, record, level), *choice(rng, asked, right, others))
 
 
 def _rows(rng: random.Random, split: Split, count: int, level: int) -> Part:
