@@ -1,4 +1,4 @@
-"""One sealed bundle for all tests of a session, and a copy to tamper with for each test."""
+"""One sealed bundle of each kind for all tests of a session, and a copy to tamper with for each test."""
 
 import shutil
 from pathlib import Path
@@ -12,6 +12,12 @@ from tests.evidence.make_bundle import Tamper, make_bundle
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A good bundle; tests only read it."""
     return make_bundle(tmp_path_factory.mktemp("sealed"))
+
+
+@pytest.fixture(scope="session")
+def on_gpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A good bundle of a run on a device, with measurements; tests only read it."""
+    return make_bundle(tmp_path_factory.mktemp("gpu"), device="cuda")
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ GRAPH = "records/graph/worker.jsonl"
 
 
 @pytest.fixture(scope="module")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = make_bundle(tmp_path_factory.mktemp("sealed"), device="cuda")
+def sealed(on_gpu: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = shutil.copytree(on_gpu, tmp_path_factory.mktemp("draws") / "bundle")
     (path / DRAWS).write_text(json.dumps(two_draws(path)))
     put_right(Tamper(path))
     return path

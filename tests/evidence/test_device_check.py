@@ -10,29 +10,24 @@ from typing import Any
 import pytest
 
 from kit.evidence import audit
-from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.make_bundle import Tamper
 from tests.evidence.test_tampering import audit_problems
 
 Edit = Callable[[dict[str, Any]], object]
 
 
-@pytest.fixture(scope="module")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("sealed"), device="cuda")
-
-
 @pytest.fixture
-def tamper(sealed: Path, tmp_path: Path) -> Tamper:
-    return Tamper(shutil.copytree(sealed, tmp_path / "bundle"))
+def tamper(on_gpu: Path, tmp_path: Path) -> Tamper:
+    return Tamper(shutil.copytree(on_gpu, tmp_path / "bundle"))
 
 
 def device_problems(path: Path) -> list[str]:
     return [problem for problem in audit_problems(path) if problem.startswith(("device: ", "unreadable: device.json"))]
 
 
-def test_a_device_of_our_own_is_no_problem(sealed: Path) -> None:
-    assert device_problems(sealed) == []
-    assert not any("device" in item for item in audit.judge(str(sealed))["not_checked"])
+def test_a_device_of_our_own_is_no_problem(on_gpu: Path) -> None:
+    assert device_problems(on_gpu) == []
+    assert not any("device" in item for item in audit.judge(str(on_gpu))["not_checked"])
 
 
 def strangers(document: dict[str, Any]) -> None:

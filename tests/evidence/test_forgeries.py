@@ -18,17 +18,12 @@ from kit.evidence import audit
 from kit.evidence.audit.exchanges import check_own_answers
 from kit.evidence.audit.reading import Bundle
 from tests.campaign.synthetic_run import compact
-from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.make_bundle import Tamper
 from tests.evidence.test_tampering import audit_problems
 
 Deed = Callable[[Tamper], object]
 NATIVE, GRAPH, REFERENCE = "records/native", "records/graph", "records/reference"
 DRILLS, LEDGER, SAMPLES = "records/drills.jsonl", "records/autotune.json", "records/performance_samples.json"
-
-
-@pytest.fixture(scope="module")
-def on_gpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("gpu"), device="cuda")
 
 
 def document(name: str, edit: Callable[[dict[str, Any]], object]) -> Deed:

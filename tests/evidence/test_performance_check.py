@@ -16,22 +16,17 @@ Edit = Callable[[dict[str, Any]], object]
 SAMPLES = "records/performance_samples.json"
 
 
-@pytest.fixture(scope="module")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("sealed"), device="cuda")
-
-
 @pytest.fixture
-def tamper(sealed: Path, tmp_path: Path) -> Tamper:
-    return Tamper(shutil.copytree(sealed, tmp_path / "bundle"))
+def tamper(on_gpu: Path, tmp_path: Path) -> Tamper:
+    return Tamper(shutil.copytree(on_gpu, tmp_path / "bundle"))
 
 
 def problems(path: Path) -> list[str]:
     return [problem for problem in audit_problems(path) if problem.startswith(("performance: ", "roles: ", "unreadable: "))]
 
 
-def test_honest_figures_are_no_problem(sealed: Path) -> None:
-    assert problems(sealed) == []
+def test_honest_figures_are_no_problem(on_gpu: Path) -> None:
+    assert problems(on_gpu) == []
 
 
 def graph(document: dict[str, Any]) -> dict[str, Any]:
