@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import signal
 import tempfile
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -261,23 +262,18 @@ def _rounded(network: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().bfloat16().cpu().clone() for name, tensor in network.state_dict().items()}
 
 
-class _on_signal:  # noqa: N801
-    """While inside, SIGTERM and SIGINT ask instead of ending. Only the main thread can do that; elsewhere nothing."""
-
-    def __init__(self, ask: Callable[[], None]) -> None:
-        self._ask = ask
-        self._old: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            try:
-                self._old[number] = signal.signal(number, lambda *_: self._ask())
-            except ValueError:
-                return
-
-    def __exit__(self, *unused: object) -> None:
-        for number, old in self._old.items():
-            signal.signal(number, old)
+@contextmanager
+def _on_signal(ask: Callable[[], None]) -> Iterator[None]:
+    """While inside, SIGTERM and SIGINT ask instead of ending. Only a main thread can do that; elsewhere nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = {number: signal.signal(number, lambda *_: ask()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 __all__ = ["Options", "Run", "StoppedError", "train"]
