@@ -32,6 +32,10 @@ OWNED = Wordings(
            "What belongs to {name}?", "What does {name} take?", "Which thing goes with {name}?", "What is given for {name}?"),
     calibration=("Which thing does {name} have?",), held_out=("What did {name} take?", "Which thing is listed with {name}?"),
 )  # fmt: skip
+PAIR = Wordings(
+    train=("Which pair is in the state?", "Which of these stands in the text?", "What is written?", "Which pair is there?", "Find the pair.", "Which one is listed?"),
+    calibration=("Which pair is written?",), held_out=("Which pair stands in the state?", "Which of these is listed?"),
+)  # fmt: skip
 LINKS = {
     "train": ("{a}: {b}", "{a} has {b}", "{a} - {b}", "{a} takes the {b}.", "{a} asked for {b}.", "{a} = {b}", "The {b} belongs to {a}.", "{a} ({b})", "{b}: {a}", "for {a}: {b}"),
     "calibration": ("{a} | {b}", "{a} gets the {b}."),
@@ -39,6 +43,7 @@ LINKS = {
 }  # fmt: skip
 
 BINDINGS = ("{key}: {value}", "{key} {value}", "{key} is {value}", "the {key} is {value}", "{value} is the {key}")
+PAIRED = (0.55, 0.3, 0.15, 0.1)  # by level: which two words stand side by side, the first thing to learn
 BOUND = (0.6, 0.3, 0.15, 0.1)  # by level: candidates that repeat the key, which is how looking up begins
 
 
@@ -49,6 +54,8 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One question whose candidates are all in the state."""
+    if rng.random() < PAIRED[level]:
+        return _pairs(rng, split, rng.randint(2, (2, 3, 4, 6)[level]))
     count = rng.randint(2, (2, 4, 6, 10)[level])
     if level >= 2 and rng.random() < 0.4:
         return _rows(rng, split, count, level)
@@ -65,6 +72,16 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         shown = rng.choice(BINDINGS)
         right, others = shown.format(key=key, value=right), [shown.format(key=key, value=item) for item in others]
     return Part(_shown(rng, split, record, level), *choice(rng, asked, right, others))
+
+
+def _pairs(rng: random.Random, split: Split, count: int) -> Part:
+    """Words side by side: which pair stands in the state, every word of every candidate being there."""
+    firsts, seconds = several(rng, "adjective", split, count), several(rng, "noun", split, count)
+    between = rng.choice((" ", " ", ": ", " - "))
+    shown = [f"{first}{between}{second}" for first, second in zip(firsts, seconds, strict=True)]
+    place, step = rng.randrange(count), rng.randrange(1, count)
+    wrong = f"{firsts[place]}{between}{seconds[(place + step) % count]}"
+    return Part(", ".join(shown), *choice(rng, PAIR.pick(rng, split), shown[place], [wrong]))
 
 
 def _rows(rng: random.Random, split: Split, count: int, level: int) -> Part:
