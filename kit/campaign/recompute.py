@@ -24,7 +24,7 @@ from kit.campaign.answers import mean
 from kit.campaign.diff.answers import relative_rms
 from kit.campaign.generated.source import declared
 from kit.campaign.protocol import Case, load_protocol
-from kit.campaign.reading import declared_temperatures
+from kit.campaign.reading import declared_temperatures, read_engine
 from kit.campaign.sensitivity import SLACK, changed_steps, first_maximum, margin
 from kit.contract.answer import softmax
 from kit.evidence import auditing, provenance
@@ -118,17 +118,11 @@ def profile_of(bundle: Path) -> Profile:
 
 def recorded_questions(bundle: Path, engine: str) -> dict[tuple[str, str], Recorded]:
     """(request, question) -> what the engine's first measured pass recorded."""
-    folder = bundle / "records" / engine
-    _, exchanges = read_jsonl(folder / "exchanges.jsonl", "kit-exchanges/1")
-    _, lines = read_jsonl(folder / "worker.jsonl", "kit-worker/2")
-    first = {x["sequence"]: x["request_id"] for x in exchanges if x["phase"] == "measured" and x["pass"] == 1}
-    divisors = {line["sequence"]: line["temperature"] for line in lines if line["kind"] == "post" and line["status"] == 200}
     return {
-        (first[line["sequence"]], line["question"]): Recorded(
-            line["type"], decode_float32(line["logits"]), line["hidden"], divisors[line["sequence"]]
-        )
-        for line in lines
-        if line["kind"] == "question" and line["sequence"] in first
+        (request, name): Recorded(question.type, question.logits, question.hidden, exchange.post["temperature"])
+        for request, exchange in read_engine(bundle, engine).measured().items()
+        if exchange.post is not None
+        for name, question in exchange.questions.items()
     }
 
 

@@ -64,12 +64,22 @@ def record_protocol(folder: Path, native: Engine) -> None:
         JsonlWriter(target / "worker.jsonl", {"format": "kit-worker/2"}) as worker,
     ):
         for number, case in enumerate(load_protocol(folder / "protocol").cases, 1):
-            client.write({"sequence": number, "request_id": case.id, "phase": "measured", "pass": 1})
-            for result in native.decide(native.prepare(case.body)).questions:
+            bodies = {
+                "request_sha256": store_body(folder / "records" / "bodies", case.body),
+                "response_sha256": store_body(folder / "records" / "bodies", b"{}"),
+            }
+            client.write({
+                "n": number, "target": "worker", "phase": "measured", "pass": 1, "sequence": number, "request_id": case.id,
+                "modality": case.modality, "expect": 200, "status": 200, **bodies, "started_ns": 1, "finished_ns": 2,
+            })  # fmt: skip
+            for index, result in enumerate(native.decide(native.prepare(case.body)).questions):
                 store_body(folder / "records" / "rows", result.hidden)
                 kind = next(question.type for question in case.questions if question.id == result.question_id)
-                worker.write({"kind": "question", "sequence": number, "question": result.question_id, "type": kind, **raw(result)})
-            worker.write({"kind": "post", "sequence": number, "status": 200, "temperature": 1.5})
+                worker.write({
+                    "kind": "question", "sequence": number, "question": result.question_id, "index": index, "type": kind,
+                    "candidates": [], "tokens": result.tokens, "grids": [], "key": "text", "action": "eager", **raw(result),
+                })  # fmt: skip
+            worker.write({"kind": "post", "sequence": number, "status": 200, "temperature": 1.5, **bodies})
 
 
 def record_generated(folder: Path, native: Engine, profile: Profile) -> None:

@@ -21,6 +21,7 @@ from kit.campaign.reliability import reliability
 from kit.campaign.sensitivity import changed_steps, first_maximum, margin
 from kit.campaign.statistics import quantile
 from kit.contract.answer import softmax
+from kit.evidence.floats import same_bits
 
 if TYPE_CHECKING:
     from kit.profile import Generated
@@ -89,7 +90,7 @@ def _stratum(lines: Sequence[Line], temperatures: Mapping[str, float]) -> dict[s
         "questions": len(lines),
         "contents": len({item.content for item in lines}),
         "hidden_different": sum(not item.hidden_same for item in lines),
-        "logits_different": sum(item.reference != item.candidate for item in lines),
+        "logits_different": sum(not same_bits(item.reference, item.candidate) for item in lines),
         "flips": flips,
         "flip_rate_upper": upper_bound(flips, len(lines)),
         "ties": sum(_tied(item.reference) for item in lines),

@@ -78,12 +78,12 @@ def confidence_bins(known: Sequence[Tuple[float, bool]]) -> Json:
     bins, distance = [], []
     for place in sorted(by_bin):
         inside = by_bin[place]
-        total, right = math.fsum(confidence for confidence, _ in inside), sum(one for _, one in inside)
+        total, hits = math.fsum(confidence for confidence, _ in inside), sum(one for _, one in inside)
         bins.append({
             "over": place / CONFIDENCE_BINS, "to": (place + 1) / CONFIDENCE_BINS, "questions": len(inside),
-            "confidence": total / len(inside), "right": right,
+            "confidence": total / len(inside), "right": hits,
         })  # fmt: skip
-        distance.append(abs(total - right))
+        distance.append(abs(total - hits))
     return {"ece": math.fsum(distance) / len(known), "bins": bins}
 
 
@@ -96,7 +96,7 @@ def stratum(found: Sequence[Asked]) -> Json:
         "questions": len(found),
         "contents": len({item.content for item in found}),
         "hidden_different": sum(not item.hidden_same for item in found),
-        "logits_different": sum(item.reference != item.candidate for item in found),
+        "logits_different": sum(not item.logits_same for item in found),
         "flips": flips,
         "flip_rate_upper": largest_rate(flips, len(found)),
         "ties": sum(ties),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from kit.campaign.generated import lines, plots
-from kit.campaign.generated.summary import divergence, flipped
+from kit.campaign.generated.summary import divergence, flipped, summarise
 from kit.campaign.reading import RecordsError
+from kit.profile import Generated
 from tests.campaign.generated import made_up
 
 
@@ -52,6 +54,14 @@ def test_a_tie_is_won_by_the_first_candidate_on_either_side(tmp_path: Path) -> N
     for item in lines.read(tmp_path / lines.FILE):
         first = item.reference.index(max(item.reference))
         assert flipped(item) == (first != 0)
+
+
+def test_a_zero_of_the_other_sign_is_another_logit_as_it_is_to_the_gate(tmp_path: Path) -> None:
+    made_up.write(tmp_path, 6)
+    first, *others = lines.read(tmp_path / lines.FILE)
+    turned = dataclasses.replace(first, reference=(0.0, *first.reference[1:]), candidate=(-0.0, *first.reference[1:]))
+    document = summarise([turned, *others], made_up.TEMPERATURES, wanted=Generated(6, 1), candidate="graph")
+    assert document["all"]["logits_different"] == 1
 
 
 def test_divergence_is_that_of_the_two_answers() -> None:
