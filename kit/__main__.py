@@ -2,7 +2,7 @@
 
 Exit codes: 0 done or pass, 1 a gate or a check failed, 2 could not judge or unusable input, 130 interrupted (Ctrl-C).
 An error that the kit defines, or a file that cannot be read, is one sentence on standard error; verbs that end in a
-line of JSON end in one then too. Any other error is a defect, so it keeps its traceback, but it is no failed gate either.
+line of JSON end in one then too, also where they were asked wrongly. Any other error is a defect, so it keeps its traceback, but it is no failed gate either.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
@@ -100,7 +101,26 @@ app = assemble()
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    app()
+    try:
+        code = app(standalone_mode=False)
+    except Exception as error:
+        code = misused(error)
+    sys.exit(code)
+
+
+def misused(error: Any) -> int:
+    """Say what is wrong with the words of a command line; of a verb that ends in JSON in a line of that too.
+
+    error: of Click, or of the copy of it that Typer carries, whose errors show themselves; any other is raised again.
+    """
+    if not hasattr(error, "show"):
+        raise error
+    error.show()
+    context = error.ctx
+    verb = context.info_name if context is not None and context.parent is not None else "kit"
+    if sys.argv[1:] and verb not in {silent.__name__ for silent in SERVING}:
+        emit({"verb": verb, "verdict": "not-judged", "error": "UsageError", "problem": error.format_message()})
+    return int(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 import typer
+from typer.testing import CliRunner, Result
 
-from kit.__main__ import CAMPAIGN, EVIDENCE, INQUIRY, SERVING, app, ending
+from kit.__main__ import CAMPAIGN, EVIDENCE, INQUIRY, SERVING, app, ending, main
 from kit.contract.errors import ContractError
 from kit.profile import PROJECT_ROOT, ProfileError
 
@@ -31,6 +32,11 @@ def kit(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "kit", *arguments],
         input=given, capture_output=True, text=True, timeout=240, cwd=PROJECT_ROOT, check=False,
     )  # fmt: skip
+
+
+def told(*arguments: str) -> Result:
+    """The same in this process: what is wrong with arguments is told in words, and needs no process of its own."""
+    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +132,42 @@ class TestEndings:
         assert capsys.readouterr() == ("", "")
 
 
+class TestMisuse:
+    """Words that no verb takes: a usage for people, JSON for programs, nothing judged."""
+
+    def misused(self, monkeypatch, capsys, *words):
+        monkeypatch.setattr("sys.argv", ["kit", *words])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 2
+        out, err = capsys.readouterr()
+        assert err.startswith("Usage: ")
+        return out, err
+
+    @pytest.mark.parametrize(
+        ("words", "verb", "problem"),
+        [
+            (("nosuch",), "kit", "No such command 'nosuch'"),
+            (("floor", PROFILE, "--prompts", "x"), "floor", "Invalid value for '--prompts'"),
+            (("checkpoint", PROFILE, "export"), "checkpoint", "export needs a FOLDER"),
+        ],
+    )
+    def test_the_last_line_of_output_is_json(self, monkeypatch, capsys, words, verb, problem):
+        out, err = self.misused(monkeypatch, capsys, *words)
+        said = json.loads(out)
+        assert (said["verb"], said["verdict"], said["error"]) == (verb, "not-judged", "UsageError")
+        assert problem in said["problem"]
+        assert problem in err
+
+    def test_a_verb_that_answers_leaves_no_answer(self, monkeypatch, capsys):
+        assert self.misused(monkeypatch, capsys, "decide")[0] == ""
+
+    def test_no_words_at_all_are_answered_with_help(self, monkeypatch, capsys):
+        out, err = self.misused(monkeypatch, capsys)
+        assert out == ""
+        assert "Qualify a fast inference engine" in err
+
+
 def test_prepare_prints_one_line_a_question_and_names_its_tokenizer(request_file):
     done = kit("prepare", PROFILE, request_file)
     assert done.returncode == 0, done.stderr
@@ -172,8 +214,8 @@ def test_decide_answers_from_a_file_and_from_standard_input(request_file):
     ],
 )
 def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(arguments, said):
-    done = kit(*arguments)
-    assert done.returncode == 2
+    done = told(*arguments)
+    assert done.exit_code == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -190,8 +232,8 @@ def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(arguments, said)
     ],
 )
 def test_where_json_comes_last_it_does_so_after_an_error_too(arguments):
-    done = kit(*arguments)
-    assert done.returncode == 2
+    done = told(*arguments)
+    assert done.exit_code == 2
     line = json.loads(done.stdout.splitlines()[-1])
     assert (line["verb"], line["verdict"]) == (arguments[0], "not-judged")
     assert done.stderr == f"kit {arguments[0]}: {line['problem']}\n"
@@ -200,8 +242,8 @@ def test_where_json_comes_last_it_does_so_after_an_error_too(arguments):
 def test_a_refused_request_says_why(tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text('{"questions": {"q": {"type": "essay"}}}')
-    done = kit("prepare", PROFILE, str(bad))
-    assert done.returncode == 2
+    done = told("prepare", PROFILE, str(bad))
+    assert done.exit_code == 2
     assert "expected choice, score or noul" in done.stderr
 
 
@@ -214,14 +256,14 @@ def test_recomputing_elsewhere_repeats_the_audit_and_is_not_judged():
 
 
 def test_auditing_something_else_is_not_judged(tmp_path):
-    done = kit("audit", str(tmp_path))
-    assert done.returncode == 2
+    done = told("audit", str(tmp_path))
+    assert done.exit_code == 2
     assert json.loads(done.stdout.splitlines()[-1])["audit"] == "not-judged"
 
 
 def test_a_diff_of_what_is_no_bundle_is_one_sentence_and_one_line(tmp_path):
-    done = kit("diff", str(tmp_path), str(tmp_path / "absent"))
-    assert done.returncode == 2
+    done = told("diff", str(tmp_path), str(tmp_path / "absent"))
+    assert done.exit_code == 2
     assert json.loads(done.stdout.splitlines()[-1])["diff"] == "not-judged"
     assert "Traceback" not in done.stderr
 
@@ -235,7 +277,7 @@ def test_a_diff_of_what_is_no_bundle_is_one_sentence_and_one_line(tmp_path):
     ],
 )
 def test_what_cannot_be_signed_or_checked_is_said_in_one_sentence(arguments, expected):
-    done = kit(*arguments)
-    assert done.returncode == 2
+    done = told(*arguments)
+    assert done.exit_code == 2
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
