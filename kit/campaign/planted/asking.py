@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LONGEST = 512  # tokens: protocol requests with a longer question cost as much as all others and show nothing more
 FEW = (
-    "triage-choice-3", "severity-score-3", "policy-structured-reversed", "console-512x256", "images-2", "waiting-room-jpeg",
-    "signal-data-url",
+    "triage-choice-3", "intent-choice-10", "severity-score-3", "policy-structured-reversed", "console-512x256", "images-2",
+    "waiting-room-jpeg", "signal-data-url",
 )  # fmt: skip
 GENERATED, SEED = 48, 20261130  # requests of a second look
 AGAIN = ("route-choice-2", "severity-score-3", "console-512x256", "signal-data-url")  # asked again at the end
