@@ -25,8 +25,12 @@ def draw(folder: Path) -> Path:
         2, 1, figsize=(WIDE, HIGH), sharex=True, height_ratios=(2, 3)
     )
     seconds = [line["seconds"] for line in lines]
-    for key, name in (("loss", "label"), ("flag_loss", "flag of every candidate")):
-        losses.plot(seconds, [_number(line[key]) for line in lines], label=name)
+    for key, name in (
+        ("loss", "label"),
+        ("flag_loss", "flag of every candidate"),
+        ("text_loss", "next token"),
+    ):
+        losses.plot(seconds, [_number(line.get(key)) for line in lines], label=name)
     losses.set_ylabel("training loss, nats")
     losses.legend(frameon=False)
     families = list(lines[-1]["held_out"]) if lines else []

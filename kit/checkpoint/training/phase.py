@@ -47,6 +47,13 @@ class Progress:
     seen: dict[str, int] = field(default_factory=dict)
 
 
+def _mean(losses: list[tuple[int, float]]) -> float | None:
+    """Over steps, of (steps, mean loss); None where there was no such loss."""
+    there = [(steps, loss) for steps, loss in losses if math.isfinite(loss)]
+    steps = sum(count for count, _ in there)
+    return round(sum(count * loss for count, loss in there) / steps, 4) if steps else None
+
+
 def rate_at(rates: Rates, steps: int, fraction: float) -> float:
     """A linear rise over the first steps, then half a cosine down to LAST of the peak at fraction 1."""
     rise = min(1.0, (steps + 1) / rates.warm_up)
@@ -83,7 +90,7 @@ class PhaseLoop:
         self._held: deque[tuple[Any, Callable[[], None]]] = deque()
         self._kept = self.step.state()
         self._rate = 0.0
-        self._losses: list[tuple[int, float, float]] = []
+        self._losses: list[tuple[int, float, float, float]] = []
         judged = saved = self.clock.now()
         self._waited = self.feed.waited
         while not self._over():
@@ -160,7 +167,7 @@ class PhaseLoop:
         if not math.isfinite(counts.label + counts.flag):
             self._restore(counts.label)
             return
-        self._losses.append((counts.steps, counts.label, counts.flag))
+        self._losses.append((counts.steps, counts.label, counts.flag, counts.text))
         shape = self.curriculum.seen.shape
         seen, right = counts.seen.reshape(shape), counts.right.reshape(shape)
         self._add_seen(seen)
@@ -194,16 +201,15 @@ class PhaseLoop:
             self.journal.write("control", phase=self.phase, step=self.progress.steps, applied=applied)
             self._write_table()
         self._count()
-        steps = sum(count for count, _, _ in self._losses)
-        means = [
-            sum(losses[0] * losses[which] for losses in self._losses) / steps if steps else float("nan")
-            for which in (1, 2)
-        ]
+        steps = sum(losses[0] for losses in self._losses)
+        label, flag, text = (
+            _mean([(losses[0], losses[which]) for losses in self._losses]) for which in (1, 2, 3)
+        )
         waited = self.feed.waited - self._waited
         accuracy = self.judge()
         self.journal.write(
             "evaluation", phase=self.phase, step=self.progress.steps, fraction=round(self.fraction, 4),
-            loss=round(means[0], 4), flag_loss=round(means[1], 4), rate=self._rate,
+            loss=label, flag_loss=flag, text_loss=text, rate=self._rate,
             steps_per_second=round(steps / window, 2), wait_share=round(min(1.0, waited / window), 3),
             held_out=accuracy, mean=round(sum(accuracy.values()) / max(1, len(accuracy)), 4), table=self.curriculum.table(),
             too_long=self.feed.too_long(),

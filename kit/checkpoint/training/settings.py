@@ -51,13 +51,17 @@ BUCKETS = (
 
 @dataclass(frozen=True)
 class Rates:
-    """Of one phase. share: of the run's seconds. warm_up: steps. decay: of matrices. flags: weight of the candidates' loss."""
+    """Of one phase. share: of the run's seconds. warm_up: steps. decay: of matrices. flags: weight of the candidates' loss.
+
+    text: weight of the next token's loss on prompts without images, 0 to leave it out.
+    """
 
     share: float
     peak: float
     warm_up: int = 150
     decay: float = 0.1
     flags: float = 1.0
+    text: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Settings:
     seed: int = 1
     workers: int = 20
     buckets: tuple[Bucket, ...] = BUCKETS
-    base: Rates = Rates(share=0.75, peak=2e-3)
+    base: Rates = Rates(share=0.75, peak=2e-3, text=0.3)
     adapter: Rates = Rates(share=0.21, peak=1.5e-3, warm_up=50, decay=0.0)
     amounts: Amounts = field(default_factory=Amounts)
     clip: float = 1.0
@@ -104,7 +108,7 @@ TINY = Settings(
     steps=20,
     workers=1,
     buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(512, 1024, 4)),
-    base=Rates(share=0.5, peak=2e-3, warm_up=5),
+    base=Rates(share=0.5, peak=2e-3, warm_up=5, text=0.3),
     adapter=Rates(share=0.5, peak=1.5e-3, warm_up=5, decay=0.0),
     amounts=Amounts(held_out=2, calibration=2, permuted=4, quick=4),
     curriculum_every=5,

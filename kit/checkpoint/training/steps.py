@@ -1,4 +1,4 @@
-"""One step of training: both losses, their gradients, AdamW; on a GPU the whole of it captured once a bucket and replayed.
+"""One step of training: the losses, their gradients, AdamW; on a GPU the whole of it captured once a bucket and replayed.
 
 Covers: `Step` and what it counts on the device (losses, right answers by family and level), its state saved and put back in
 place, so that captured steps go on working. Does not cover: when to step, with which rate, or what the counts decide.
@@ -28,11 +28,12 @@ State = dict[str, dict[str, Tensor]]
 
 @dataclass(frozen=True)
 class Counts:
-    """Since the last reading. steps; label and flag: mean losses, NaN where there was no step; seen, right: [cells]."""
+    """Since the last reading. steps; label, flag, text: mean losses, NaN where there was none; seen, right: [cells]."""
 
     steps: int
     label: float
     flag: float
+    text: float
     seen: NDArray[np.float64]
     right: NDArray[np.float64]
 
@@ -41,7 +42,8 @@ class Step:
     """Trains a network's trainable parameters and a linear flag on the end of every candidate's line.
 
     labels: the 32 token ids. cells: families times levels. The flag says "this is the right one" and serves training
-    only: copying begins with it. Parameters of the vision tower move on batches with images alone.
+    only: copying begins with it. The loss of the next token, where a phase has one, teaches what stands beside what:
+    without it no value was ever found by its key. Parameters of the vision tower move on batches with images alone.
     """
 
     def __init__(
@@ -55,13 +57,15 @@ class Step:
         self._text |= {f"flag.{name}": p for name, p in flag.named_parameters()}
         self._vision = {name: p for name, p in named.items() if name.startswith(VISION)}
         self.rate = torch.tensor(0.0, device=self.device)
-        self._sums = torch.zeros(3, device=self.device)
+        self._sums = torch.zeros(5, device=self.device)
         self._seen, self._right = (torch.zeros(cells, device=self.device) for _ in range(2))
         groups = (self._text, self._vision) if self._vision else (self._text,)
         self._optimizers = [self._optimizer(parameters) for parameters in groups]
         self._batches: dict[Bucket, tuple[Batch, Tensor, dict[str, Tensor]]] = {}
         self._graphs: dict[Bucket, torch.cuda.CUDAGraph] = {}
-        self._pool: Any = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+        cuda = self.device.type == "cuda"
+        self._pool: Any = torch.cuda.graph_pool_handle() if cuda else None
+        self._text_loss = torch.compile(text_loss, dynamic=False) if cuda else text_loss
 
     def run(self, arrived: Arrived, rate: float) -> bool:
         """One step on a batch; True where its bucket was captured first. On a GPU it returns before the step is over."""
@@ -79,14 +83,13 @@ class Step:
 
     def read(self) -> Counts:
         """Counts since the last reading; waits for the device."""
-        steps, label, flag = self._sums.tolist()
+        steps, label, flag, texts, text = self._sums.tolist()
         seen, right = (t.double().cpu().numpy().copy() for t in (self._seen, self._right))
         for tensor in (self._sums, self._seen, self._right):
             tensor.zero_()
         none = float("nan")
-        return Counts(
-            int(steps), label / steps if steps else none, flag / steps if steps else none, seen, right
-        )
+        label, flag = (label / steps, flag / steps) if steps else (none, none)
+        return Counts(int(steps), label, flag, text / texts if texts else none, seen, right)
 
     def state(self) -> State:
         """Parameters, moments and steps taken, by parameter, on the CPU."""
@@ -164,9 +167,16 @@ class Step:
         return graph
 
     def _step(self, batch: Batch, cells: Tensor) -> None:
-        label, flag, right = self._losses(batch)
-        (label + self.rates.flags * flag).backward()  # type: ignore[no-untyped-call]
         images = batch.pixels is not None
+        texts = self.rates.text > 0 and not images
+        rows = self.network(batch)
+        label, flag, right = self._losses(rows, batch)
+        text = (
+            self._text_loss(rows, self.network.lm_head.weight, batch.ids, batch.answer)
+            if texts
+            else 0 * label
+        )
+        (label + self.rates.flags * flag + self.rates.text * text).backward()  # type: ignore[no-untyped-call]
         moved = [*self._text.values(), *(self._vision.values() if images else ())]
         nn.utils.clip_grad_norm_(moved, self.clip, foreach=True)
         for optimizer in self._optimizers if images else self._optimizers[:1]:
@@ -175,13 +185,13 @@ class Step:
             if parameter.grad is not None:
                 parameter.grad.zero_()
         with torch.no_grad():
-            self._sums += torch.stack((torch.ones_like(label), label, flag)).detach()
+            one = torch.ones_like(label)
+            self._sums += torch.stack((one, label, flag, one * texts, text)).detach()
             self._seen.scatter_add_(0, cells, torch.ones_like(right))
             self._right.scatter_add_(0, cells, right)
 
-    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    def _losses(self, rows: Tensor, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """(label loss, flag loss, 1 for each right answer [B])."""
-        rows = self.network(batch)
         logits = label_logits(rows, batch, self.network.lm_head.weight, self._labels)
         label = F.cross_entropy(logits, batch.right)
         ends = rows.gather(1, batch.lines.unsqueeze(-1).expand(-1, -1, rows.shape[-1])).float()
@@ -196,3 +206,11 @@ def label_logits(rows: Tensor, batch: Batch, head: Tensor, labels: Tensor) -> Te
     answers = rows[torch.arange(len(rows), device=rows.device), batch.answer].float()
     logits = answers @ head.index_select(0, labels).float().t()
     return logits.masked_fill(batch.line_mask == 0, float("-inf"))
+
+
+def text_loss(rows: Tensor, head: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
+    """Mean cross entropy of the next token over the tokens before the answer. rows [B, T, hidden], ids [B, T], answer [B]."""
+    logits = F.linear(rows.flatten(0, 1), head.to(rows.dtype)).float()
+    each = F.cross_entropy(logits, ids.roll(-1, 1).flatten(), reduction="none")
+    before = (torch.arange(ids.shape[1], device=ids.device) < answer.unsqueeze(-1)).flatten()
+    return (each * before).sum() / before.sum()

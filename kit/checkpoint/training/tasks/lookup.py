@@ -44,6 +44,7 @@ LINKS = {
 
 BINDINGS = ("{key}: {value}", "{key} {value}", "{key} is {value}", "the {key} is {value}", "{value} is the {key}")
 PAIRED = (0.55, 0.3, 0.15, 0.1)  # by level: which two words stand side by side, the first thing to learn
+RESTATED = (0.4, 0.3, 0.2, 0.1)  # by level: states that say the record twice, in other order
 BOUND = (0.6, 0.3, 0.15, 0.1)  # by level: candidates that repeat the key, which is how looking up begins
 
 
@@ -106,6 +107,13 @@ def _values(rng: random.Random, split: Split, count: int) -> list[str]:
 
 
 def _shown(rng: random.Random, split: Split, record: dict[str, str], level: int) -> object:
+    if rng.random() < RESTATED[level]:  # what stands beside what can be told from one mention for the other
+        pairs = list(record.items())
+        shown = rng.choice(BINDINGS)
+        again = rng.choice(("; ", ", ", "\n", ". ")).join(
+            shown.format(key=key, value=value) for key, value in rng.sample(pairs, len(pairs))
+        )
+        return {"record": record, "again": again} if rng.random() < 0.5 else {**record, "note": again}
     if level >= 2 and rng.random() < 0.2:
         return "\n".join(f"{key}: {value}" for key, value in record.items())
     if level >= 2 and rng.random() < 0.2:
