@@ -10,7 +10,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from kit.checkpoint.training.settings import TINY, Settings
+from kit.checkpoint.training.settings import TINY, Settings, changed
 
 
 def main() -> int:
@@ -27,10 +27,18 @@ def main() -> int:
         "--tiny", action="store_true", help="a few steps of small batches, to see that everything works"
     )
     parser.add_argument("--config", type=Path, help="another config.json than the decider's")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=NUMBER", help="another setting, as in base.hint=1.0"
+    )
     given = parser.parse_args()
     named = ("seconds", "steps", "workers", "seed")
     chosen = {name: getattr(given, name) for name in named if getattr(given, name) is not None}
     settings = dataclasses.replace(TINY if given.tiny else Settings(), **chosen)
+    try:
+        for assignment in given.set:
+            settings = changed(settings, assignment)
+    except ValueError as error:
+        parser.error(str(error))
 
     from kit.checkpoint.training.loop import Options, StoppedError, train
 

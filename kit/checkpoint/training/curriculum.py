@@ -21,8 +21,8 @@ FIRST = ("match", "lookup", "facts", "numbers")  # at level 0; the others join w
 BEGUN = 0.75  # accuracy at level 0 of FIRST that lets the other texts in
 CLIMB, LEAST = 0.85, 200  # accuracy at the top level that raises it, judged on so many samples
 MEMORY = 0.7  # what remains of older counts at every update
-TEXT_BY, SCREENS_FROM, SCREENS_BY = 0.06, 0.03, 0.15  # of the phase's time
-PUSHED = (0.5, 0.8)  # of the phase: between these every family is raised to its last level, ready or not
+TEXT_BY, SCREENS_FROM, SCREENS_BY = 0.05, 0.03, 0.1  # of the phase's time
+PUSHED = (0.5, 0.75)  # of the phase: between these every family is raised to its last level, ready or not
 FLOOR, CAP = 0.12, 4.0  # weight = FLOOR + error; at most CAP times the smallest
 
 

@@ -7,6 +7,8 @@ this loss no value was ever found by its key. In training only. Does not cover: 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -16,10 +18,18 @@ from kit.checkpoint.training.batch import Batch
 HEADING, CLOSE = "Candidates", ")"  # tokens of every prompt: above the candidates, behind every label
 
 
+def marks(library: Any) -> tuple[int, int]:
+    """The ids of HEADING and CLOSE in a tokenizer. Raises ValueError where one is no single token."""
+    heading, close = library.token_to_id(HEADING), library.token_to_id(CLOSE)
+    if heading is None or close is None:
+        raise ValueError(f"{HEADING!r} and {CLOSE!r} must be tokens of the tokenizer")
+    return heading, close
+
+
 def hint_loss(rows: Tensor, head: Tensor, batch: Batch, heading: int, close: int) -> Tensor:
     """Mean cross entropy of the first token of the right candidate's text at the last token of the question.
 
-    rows [B, T, hidden], head [vocabulary, hidden], heading and close: the ids of HEADING and CLOSE. A prompt whose
+    rows [B, T, hidden], head [vocabulary, hidden], heading and close: `marks`. A prompt whose
     heading is cut into other tokens, as happens where merges are dropped, does not count.
     """
     end, text, found = places(batch, heading, close)

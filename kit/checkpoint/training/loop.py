@@ -31,6 +31,7 @@ from kit.checkpoint.training.curriculum import Curriculum, Table
 from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
 from kit.checkpoint.training.export import adapter_options
+from kit.checkpoint.training.hints import marks
 from kit.checkpoint.training.journal import Clock, Journal, write_recipe
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
 from kit.checkpoint.training.network import Decider
@@ -96,7 +97,9 @@ class Run:
         self.table = Table(tuple(levels))
         self.control = Control(options.out / "control.json")
         self.jobs = jobs(levels, self.settings.amounts)
-        self.labels = Tokenizer(Library.from_file(str(options.tokenizer)), str(options.tokenizer)).label_ids
+        library = Library.from_file(str(options.tokenizer))
+        self.labels = Tokenizer(library, str(options.tokenizer)).label_ids
+        self.marks = marks(library)
         self.progress = {phase: Progress() for phase in PHASES}
         self._stop = False
         self._writer, self._writing = ThreadPoolExecutor(1), cast("Future[None] | None", None)
@@ -159,7 +162,7 @@ class Run:
     def _step(self, phase: Phase) -> Step:
         cells = self.curriculum.seen.size
         step = Step(
-            self.network, self.flag, self.labels, self.settings.rates(phase), cells, self.settings.clip
+            self.network, self.flag, self.labels, self.marks, self.settings.rates(phase), cells, self.settings.clip
         )
         if self.held and self.held["phase"] == phase:
             step.restore(self.held["step"])

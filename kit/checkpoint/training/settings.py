@@ -6,9 +6,10 @@ mixture of tasks, which the curriculum moves. Imports nothing heavy: workers rea
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Phase = Literal["base", "adapter"]
 PHASES: tuple[Phase, ...] = ("base", "adapter")
@@ -53,7 +54,8 @@ BUCKETS = (
 class Rates:
     """Of one phase. share: of the run's seconds. warm_up: steps. decay: of matrices. flags: weight of the candidates' loss.
 
-    text: weight of the next token's loss on prompts without images, 0 to leave it out.
+    text: weight of the next token's loss on prompts without images; hint: of the right text's at the end of the question;
+    0 leaves one out.
     """
 
     share: float
@@ -62,14 +64,15 @@ class Rates:
     decay: float = 0.1
     flags: float = 1.0
     text: float = 0.0
+    hint: float = 0.0
 
 
 @dataclass(frozen=True)
 class Amounts:
     """Samples a family and level. quick: of the regular evaluation, a family."""
 
-    held_out: int = 150
-    calibration: int = 120
+    held_out: int = 100
+    calibration: int = 60
     permuted: int = 400
     quick: int = 200
 
@@ -87,13 +90,13 @@ class Settings:
     seed: int = 1
     workers: int = 20
     buckets: tuple[Bucket, ...] = BUCKETS
-    base: Rates = Rates(share=0.75, peak=2e-3, text=0.3)
-    adapter: Rates = Rates(share=0.21, peak=1.5e-3, warm_up=50, decay=0.0)
+    base: Rates = Rates(share=0.76, peak=2e-3, text=0.3, hint=0.3)
+    adapter: Rates = Rates(share=0.17, peak=1.5e-3, warm_up=50, decay=0.0)
     amounts: Amounts = field(default_factory=Amounts)
     clip: float = 1.0
     dropout: float = 0.1
     below: float = 0.4
-    images: float = 0.2
+    images: float = 0.28
     slots: int = 3
     curriculum_every: int = 100  # steps
     evaluate_every: float = 45.0  # seconds
@@ -103,12 +106,26 @@ class Settings:
         return self.base if phase == "base" else self.adapter
 
 
+def changed(settings: Settings, assignment: str) -> Settings:
+    """Settings with one value changed, as in `base.hint=1.0` or `images=0.3`. Raises ValueError for anything else."""
+    path, _, value = assignment.partition("=")
+    *outer, name = path.split(".")
+    owner: Any = settings
+    for part in outer:
+        owner = getattr(owner, part, None)
+    old = getattr(owner, name, None)
+    if not isinstance(old, (int, float)):
+        raise ValueError(f"{assignment!r}: there is no number {path!r} in the settings")
+    new = dataclasses.replace(owner, **{name: type(old)(value)})
+    return dataclasses.replace(settings, **{outer[0]: new}) if outer else new
+
+
 TINY = Settings(
     seconds=900.0,
     steps=20,
     workers=1,
     buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(512, 1024, 4)),
-    base=Rates(share=0.5, peak=2e-3, warm_up=5, text=0.3),
+    base=Rates(share=0.5, peak=2e-3, warm_up=5, text=0.3, hint=0.3),
     adapter=Rates(share=0.5, peak=1.5e-3, warm_up=5, decay=0.0),
     amounts=Amounts(held_out=2, calibration=2, permuted=4, quick=4),
     curriculum_every=5,

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from kit.checkpoint.training.batch import Batch
 from kit.checkpoint.training.batches import CELLS, Arrived
+from kit.checkpoint.training.hints import hint_loss
 from kit.checkpoint.training.settings import Bucket, Rates
 
 BETAS = (0.9, 0.95)
@@ -28,12 +29,13 @@ State = dict[str, dict[str, Tensor]]
 
 @dataclass(frozen=True)
 class Counts:
-    """Since the last reading. steps; label, flag, text: mean losses, NaN where there was none; seen, right: [cells]."""
+    """Since the last reading. steps; label, flag, text, hint: mean losses, NaN where there was none; seen, right: [cells]."""
 
     steps: int
     label: float
     flag: float
     text: float
+    hint: float
     seen: NDArray[np.float64]
     right: NDArray[np.float64]
 
@@ -41,23 +43,31 @@ class Counts:
 class Step:
     """Trains a network's trainable parameters and a linear flag on the end of every candidate's line.
 
-    labels: the 32 token ids. cells: families times levels. The flag says "this is the right one" and serves training
+    labels: the 32 token ids. marks: of `hints.marks`. cells: families times levels. The flag says "this is the right one" and serves training
     only: copying begins with it. The loss of the next token, where a phase has one, teaches what stands beside what:
     without it no value was ever found by its key. Parameters of the vision tower move on batches with images alone.
     """
 
     def __init__(
-        self, network: Any, flag: nn.Linear, labels: Sequence[int], rates: Rates, cells: int, clip: float
+        self,
+        network: Any,
+        flag: nn.Linear,
+        labels: Sequence[int],
+        marks: tuple[int, int],
+        rates: Rates,
+        cells: int,
+        clip: float,
     ) -> None:
         self.network, self.flag, self.rates, self.clip = network, flag, rates, clip
         self.device = flag.weight.device
+        self._marks = marks
         self._labels = torch.tensor(labels, device=self.device)
         named = {name: p for name, p in network.named_parameters() if p.requires_grad}
         self._text = {name: p for name, p in named.items() if not name.startswith(VISION)}
         self._text |= {f"flag.{name}": p for name, p in flag.named_parameters()}
         self._vision = {name: p for name, p in named.items() if name.startswith(VISION)}
         self.rate = torch.tensor(0.0, device=self.device)
-        self._sums = torch.zeros(5, device=self.device)
+        self._sums = torch.zeros(6, device=self.device)
         self._seen, self._right = (torch.zeros(cells, device=self.device) for _ in range(2))
         groups = (self._text, self._vision) if self._vision else (self._text,)
         self._optimizers = [self._optimizer(parameters) for parameters in groups]
@@ -83,13 +93,13 @@ class Step:
 
     def read(self) -> Counts:
         """Counts since the last reading; waits for the device."""
-        steps, label, flag, texts, text = self._sums.tolist()
+        steps, label, flag, texts, text, hint = self._sums.tolist()
         seen, right = (t.double().cpu().numpy().copy() for t in (self._seen, self._right))
         for tensor in (self._sums, self._seen, self._right):
             tensor.zero_()
         none = float("nan")
-        label, flag = (label / steps, flag / steps) if steps else (none, none)
-        return Counts(int(steps), label, flag, text / texts if texts else none, seen, right)
+        label, flag, hint = (label / steps, flag / steps, hint / steps) if steps else (none, none, none)
+        return Counts(int(steps), label, flag, text / texts if texts else none, hint, seen, right)
 
     def state(self) -> State:
         """Parameters, moments and steps taken, by parameter, on the CPU."""
@@ -176,7 +186,10 @@ class Step:
             if texts
             else 0 * label
         )
-        (label + self.rates.flags * flag + self.rates.text * text).backward()  # type: ignore[no-untyped-call]
+        hinted = self.rates.hint > 0
+        hint = hint_loss(rows, self.network.lm_head.weight, batch, *self._marks) if hinted else 0 * label
+        loss = label + self.rates.flags * flag + self.rates.text * text + self.rates.hint * hint
+        loss.backward()  # type: ignore[no-untyped-call]
         moved = [*self._text.values(), *(self._vision.values() if images else ())]
         nn.utils.clip_grad_norm_(moved, self.clip, foreach=True)
         for optimizer in self._optimizers if images else self._optimizers[:1]:
@@ -186,7 +199,7 @@ class Step:
                 parameter.grad.zero_()
         with torch.no_grad():
             one = torch.ones_like(label)
-            self._sums += torch.stack((one, label, flag, one * texts, text)).detach()
+            self._sums += torch.stack((one, label, flag, one * texts, text, hint)).detach()
             self._seen.scatter_add_(0, cells, torch.ones_like(right))
             self._right.scatter_add_(0, cells, right)
 

@@ -11,7 +11,7 @@ import pytest
 from kit.checkpoint.training.batches import CELLS, Feed, Source, WorkerError, batches, samples
 from kit.checkpoint.training.curriculum import Table
 from kit.checkpoint.training.loop import DECIDER
-from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for
+from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for, changed
 from kit.checkpoint.training.slots import Slots, layout_of
 from kit.checkpoint.training.tasks import LEVELS
 
@@ -118,3 +118,12 @@ def test_places_hold_what_was_written_and_refuse_other_shapes() -> None:
         slots.write(0, layout, {**arrays, "b": np.ones(4, np.uint8)})
     with pytest.raises(ValueError, match="laid out for"):
         slots.write(0, layout, {"a": arrays["a"]})
+
+
+def test_a_setting_is_changed_by_its_path() -> None:
+    assert changed(TINY, "base.hint=1.5").base.hint == 1.5
+    assert changed(TINY, "images=0.5").images == 0.5
+    assert changed(TINY, "amounts.quick=7").amounts.quick == 7
+    for wrong in ("base.nothing=1", "base=1", "images", "images=much", "no.where=1"):
+        with pytest.raises(ValueError):
+            changed(TINY, wrong)

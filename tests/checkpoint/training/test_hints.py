@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from kit.checkpoint.training.batch import Batch
 from kit.checkpoint.training.encode import Encoded, Form, open_encoder
-from kit.checkpoint.training.hints import CLOSE, HEADING, hint_loss, places
+from kit.checkpoint.training.hints import hint_loss, marks, places
 from kit.checkpoint.training.loop import DECIDER
 from kit.checkpoint.training.mixture import drawn
 from kit.checkpoint.training.packing import pack
@@ -17,7 +17,7 @@ from kit.contract.prompt import LABELS
 
 FILE = DECIDER / "base" / "tokenizer.json"
 LIBRARY = Tokenizer.from_file(str(FILE))
-MARKS = (LIBRARY.token_to_id(HEADING), LIBRARY.token_to_id(CLOSE))
+MARKS = marks(LIBRARY)
 
 
 def encoded(family: str, form: Form, dropout: float = 0.0) -> list[Encoded]:

@@ -22,7 +22,7 @@ LABELS = (*range(32, 58), *range(15, 21))
 def made(seed: int = 0) -> Step:
     torch.manual_seed(seed)
     network = Decider(tiny_network.config())
-    return Step(network, nn.Linear(64, 1), LABELS, Rates(share=1.0, peak=1e-2), cells=4, clip=1.0)
+    return Step(network, nn.Linear(64, 1), LABELS, (70, 71), Rates(share=1.0, peak=1e-2), cells=4, clip=1.0)
 
 
 def arrived(images: bool = False) -> Arrived:
