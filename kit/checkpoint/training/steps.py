@@ -182,7 +182,7 @@ class Step:
         rows = self.network(batch)
         label, flag, right = self._losses(rows, batch)
         text = (
-            self._text_loss(rows, self.network.lm_head.weight, batch.ids, batch.answer)
+            self._text_loss(rows.flatten(0, 1), self.network.lm_head.weight, *next_tokens(batch))
             if texts
             else 0 * label
         )
@@ -221,9 +221,17 @@ def label_logits(rows: Tensor, batch: Batch, head: Tensor, labels: Tensor) -> Te
     return logits.masked_fill(batch.line_mask == 0, float("-inf"))
 
 
-def text_loss(rows: Tensor, head: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
-    """Mean cross entropy of the next token over the tokens before the answer. rows [B, T, hidden], ids [B, T], answer [B]."""
-    logits = F.linear(rows.flatten(0, 1), head.to(rows.dtype)).float()
-    each = F.cross_entropy(logits, ids.roll(-1, 1).flatten(), reduction="none")
-    before = (torch.arange(ids.shape[1], device=ids.device) < answer.unsqueeze(-1)).flatten()
-    return (each * before).sum() / before.sum()
+def next_tokens(batch: Batch) -> tuple[Tensor, Tensor]:
+    """[B * T] each: the token that follows, and whether it belongs to the prompt before its answer."""
+    tokens = batch.ids.shape[1]
+    before = torch.arange(tokens, device=batch.ids.device) < batch.answer.unsqueeze(-1)
+    return batch.ids.roll(-1, 1).flatten(), before.flatten()
+
+
+def text_loss(rows: Tensor, head: Tensor, wanted: Tensor, counted: Tensor) -> Tensor:
+    """Mean cross entropy of the next token. rows [N, hidden], wanted and counted [N] of `next_tokens`.
+
+    Flat, so that one compiled program serves every bucket of as many tokens.
+    """
+    each = F.cross_entropy(F.linear(rows, head.to(rows.dtype)).float(), wanted, reduction="none")
+    return (each * counted).sum() / counted.sum()

@@ -12,7 +12,7 @@ from kit.checkpoint.training.batches import CELLS, Arrived
 from kit.checkpoint.training.network import Decider
 from kit.checkpoint.training.packing import pack
 from kit.checkpoint.training.settings import Bucket, Rates
-from kit.checkpoint.training.steps import VISION, Step, label_logits
+from kit.checkpoint.training.steps import VISION, Step, label_logits, next_tokens, text_loss
 from tests.checkpoint.training import tiny_network
 from tests.checkpoint.training.random_decider import prompt
 
@@ -90,3 +90,14 @@ def test_labels_that_are_no_candidate_cannot_be_chosen() -> None:
     logits = label_logits(torch.randn(1, 64, 8), batch, torch.randn(100, 8), torch.tensor(LABELS))
     assert torch.isfinite(logits[0, :3]).all()
     assert torch.isinf(logits[0, 3:]).all()
+
+
+def test_the_next_tokens_are_those_of_the_prompt_up_to_its_answer() -> None:
+    items = [prompt(20), prompt(30, seed=1)]
+    batch = Batch.of(pack(items, 64))
+    wanted, counted = next_tokens(batch)
+    for row, item in enumerate(items):
+        assert counted.view(2, 64)[row].sum() == item.answer
+        assert wanted.view(2, 64)[row, : item.answer].tolist() == item.ids[1:]
+    sure = nn.functional.one_hot(wanted, 4096).float() * 50
+    assert text_loss(sure, torch.eye(4096), wanted, counted) < 1e-3
