@@ -208,7 +208,10 @@ def with_floor(tamper: Tamper) -> Tamper:
 
 
 def test_a_floor_may_be_there(with_floor: Tamper) -> None:
-    assert problems(with_floor.path) == []
+    found = audit.judge(str(with_floor.path))
+    assert found["problems"] == []
+    told = [text.partition(":")[0] for text in found["not_derived"]]
+    assert {FLOOR, "records/generated.jsonl", "layers.json"} <= set(told)
 
 
 FLOORS: dict[str, tuple[Edit, str]] = {

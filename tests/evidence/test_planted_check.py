@@ -13,6 +13,7 @@ import pytest
 from kit.campaign.draws import sources_digest
 from kit.campaign.planted.document import document, fault_row, summarise
 from kit.campaign.planted.fault import Fault
+from kit.evidence import audit
 from kit.evidence.audit.rules import FAULTS
 from tests.evidence.make_bundle import Tamper, make_bundle
 from tests.evidence.test_autotune_check import problems_of
@@ -77,6 +78,10 @@ def control(name: str, *seen: str, rounding: bool = False) -> dict[str, Any]:
 def test_a_table_that_holds_passes(sealed: Path) -> None:
     assert problems_of(sealed, "planted") == []
     assert not [text for text in problems_of(sealed, "roles") if FAULTS in text]
+
+
+def test_what_its_faults_did_is_the_runs_own_word(sealed: Path) -> None:
+    assert any(text.startswith(FAULTS) for text in audit.judge(str(sealed))["not_derived"])
 
 
 def counted_again(document: dict[str, Any]) -> None:

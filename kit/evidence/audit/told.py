@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import List
 
 from kit.evidence.audit.reading import Bundle
+from kit.evidence.audit.rules import FAULTS, FLOOR
 
 ALWAYS = (
     "that the packed sources, and no others, ran",
@@ -23,6 +24,12 @@ OF_OPERATORS = (
     "operators.json: how many elements differed, and how often each op was run and replayed",
     "signal.json: how far each change moved row and logits",
 )
+OF_GENERATED = (
+    "records/generated.jsonl: that rows, logits and the oracle's word came out of the models named",
+    "layers.json: what each layer computed, beyond how its figures hang together",
+)
+OF_A_FLOOR = ("records/floor.json: what each change did to rows and logits, and to the oracle's rows",)
+OF_FAULTS = ("records/faults.json: what each gate saw of each fault and control",)
 OF_DRILLS = ("records/drills.jsonl: that the drills ended as told",)
 OF_A_DEVICE = (
     "device.json: what the driver said",
@@ -40,6 +47,9 @@ def not_derived(bundle: Bundle) -> List[str]:
     return [
         *ALWAYS,
         *(OF_OPERATORS if bundle.operators else ()),
+        *(OF_GENERATED if bundle.generated else ()),
+        *(OF_A_FLOOR if bundle.exists(FLOOR) else ()),
+        *(OF_FAULTS if bundle.exists(FAULTS) else ()),
         *(OF_DRILLS if bundle.native else ()),
         *(OF_A_DEVICE if on_gpu else ()),
         *(OF_A_SESSION if bundle.measured else ()),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from kit.evidence.attack.deeds import add, assign, change, double, drop, edit, swap, together
+from kit.evidence.attack.deeds import add, assign, change, double, drop, edit, step_up, swap, together
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Document, Suspect
 from kit.evidence.audit.rules import GENERATED as FIGURES
@@ -60,7 +60,7 @@ def of_a_line(n: int, line: Document) -> dict[str, Deed]:
 def of_a_side(n: int, line: Document) -> dict[str, Deed]:
     """What reference and candidate made of it."""
     logits = line["reference"]["logits"]
-    one_up = bf16_up(logits)
+    one_up = step_up(logits)
     return {
         "one logit of the candidate one step up": assign(LINES, n, "candidate", "logits", to=one_up),
         "one logit of the candidate one step up, over another row": together(
@@ -86,11 +86,6 @@ def twice_the_request(n: int) -> Deed:
         edit(suspect, LINES, lambda lines: lines[n].update(request_sha256=lines[n - 1 if n > 1 else n + 1]["request_sha256"]))
 
     return deed
-
-
-def bf16_up(logits: str) -> str:
-    """The first value of float32 hex with the last bit of its upper half turned."""
-    return f"{logits[:4]}{int(logits[4:6], 16) ^ 1:02x}{logits[6:]}"
 
 
 def zero_turned(logits: str) -> str:

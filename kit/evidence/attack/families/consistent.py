@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
-from kit.evidence.attack.deeds import assign, change
+from kit.evidence.attack.deeds import assign, change, step_up, together
+from kit.evidence.attack.families import floors, walks
 from kit.evidence.attack.families.clocks import utc
 from kit.evidence.attack.families.latency import SAMPLES
 from kit.evidence.attack.families.sources import repacked
@@ -20,6 +21,7 @@ from kit.evidence.attack.mutation import Anchor, Deed, Mutation
 from kit.evidence.attack.reanswer import answer, answers_from_logits
 from kit.evidence.attack.suspect import Content, Document, Suspect, as_text, posts, questions
 from kit.evidence.audit.numbers import floats, softmax
+from kit.evidence.audit.rules import FAULTS, FLOOR, GENERATED_LINES, LAYERS
 from kit.evidence.audit.values import digest_of
 
 PUBLISHED: tuple[Anchor, ...] = ("digest", "signature")
@@ -28,7 +30,7 @@ Forgery = tuple[str, Deed, tuple[Anchor, ...], str]
 
 
 def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
-    for name, deed, anchors, why in (*of_the_model(clean), *of_the_run(clean), *of_a_device(clean)):
+    for name, deed, anchors, why in (*of_the_model(clean), *of_the_run(clean), *of_a_measurement(clean), *of_a_device(clean)):
         yield Mutation("consistent", name, deed, ("SHA256SUMS",), "resealed", anchors, why)
 
 
@@ -93,6 +95,39 @@ def of_the_run(clean: Content) -> Iterator[Forgery]:
         yield (
             "another picture", lambda s: s.write(figure, s.read(figure) + b"\0"), PUBLISHED,
             "pictures, logs and most printed outputs are for people, and the audit says that it does not check them",
+        )  # fmt: skip
+
+
+def of_a_measurement(clean: Content) -> Iterator[Forgery]:
+    """What was computed beside the protocol, of which figures alone are kept."""
+    if clean.has(GENERATED_LINES):
+        yield (
+            "a generated question's row and logits moved alike on both sides", together(
+                *(assign(GENERATED_LINES, 1, side, "hidden", to="0" * 64) for side in ("reference", "candidate")),
+                *(change(GENERATED_LINES, 1, side, "logits", by=step_up) for side in ("reference", "candidate")),
+            ), MODEL, "of generated questions the rows' digests are kept, and both sides say the same",
+        )  # fmt: skip
+        yield (
+            "both sides a little nearer to the oracle", together(
+                *(change(GENERATED_LINES, 1, "oracle", side, by=lambda error: error * 0.99) for side in ("reference", "candidate"))
+            ), PUBLISHED, "the oracle's rows are not in the bundle; `kit run` asks it again",
+        )  # fmt: skip
+    if clean.has(LAYERS):
+        yield (
+            "a stage a little nearer to the oracle", together(
+                change(LAYERS, "pairs", 1, "prompts", 0, "relative_rms", 1, by=lambda error: error * 0.99), walks.follow
+            ), PUBLISHED, "what layers computed is not in the bundle; `kit run` and `kit bisect` walk them again",
+        )  # fmt: skip
+    if clean.has(FLOOR):
+        yield (
+            "a reference a little calmer under a harmless change", together(
+                change(FLOOR, "rows", 0, "forms", "padded", "hidden", by=lambda moved: moved * 0.99), floors.follow
+            ), PUBLISHED, "rows under a change are not in the bundle; `kit floor` measures them again",
+        )  # fmt: skip
+    if clean.has(FAULTS):
+        yield (
+            "a planted fault said to move more", change(FAULTS, "faults", 0, "doses", 0, "columns", "steps", "worst", by=lambda _: 99.0),
+            PUBLISHED, "what a fault did is not in the bundle; `kit faults` plants it again",
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
-from kit.evidence.attack.deeds import assign, change, double, drop, swap, together
+from kit.evidence.attack.deeds import assign, change, double, drop, step_up, swap, together
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.refigure import CANNOT, floor_figures
 from kit.evidence.attack.suspect import Content, Document, Suspect
@@ -52,7 +52,7 @@ def of_a_row(told: Document, n: int, form: str) -> dict[str, Deed]:
         "a negative change of a row": assign(FLOOR, "rows", n, "forms", form, "hidden", to=-1e-3),
         "a change of a row in words": assign(FLOOR, "rows", n, "forms", form, "hidden", to="little"),
         "an unmoved row with other logits": together(
-            assign(FLOOR, "rows", n, "forms", form, "logits", to=moved(row["logits"])),
+            assign(FLOOR, "rows", n, "forms", form, "logits", to=step_up(row["logits"])),
             change(FLOOR, "rows", n, "forms", form, "hidden", by=lambda _: 0.0),
         ),
         "a logit missing under a form": change(FLOOR, "rows", n, "forms", form, "logits", by=lambda text: text[8:]),
@@ -65,11 +65,6 @@ def of_a_row(told: Document, n: int, form: str) -> dict[str, Deed]:
         "no rows of the protocol": change(FLOOR, "rows", by=lambda rows: [row for row in rows if row["source"] != "protocol"]),
         "no rows": assign(FLOOR, "rows", to=[]),
     }
-
-
-def moved(logits: str) -> str:
-    """The first value of float32 hex with a bit turned."""
-    return f"{logits[:4]}{int(logits[4:6], 16) ^ 1:02x}{logits[6:]}"
 
 
 def of_the_forms(told: Document) -> dict[str, Deed]:
