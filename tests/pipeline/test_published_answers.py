@@ -15,6 +15,7 @@ from kit.profile import PROJECT_ROOT
 from tests.campaign.test_published import edit_answers, pins_of
 
 OWN = PROJECT_ROOT / "evidence" / "protocol"
+pytestmark = pytest.mark.timeout(600)  # half a minute, on a machine that has nothing else to do
 NAMES = 5  # requests of our own protocol that stand in for a published corpus, images among them
 
 
@@ -43,7 +44,7 @@ def brought(tmp_path: Path) -> Path:
 def run(tmp_path: Path) -> tuple[int, dict[str, Any], str]:
     done = subprocess.run(
         [sys.executable, "-m", "kit", "run", str(tmp_path / "profile.toml"), "--id", "published"],
-        capture_output=True, text=True, timeout=280, cwd=PROJECT_ROOT, check=False,
+        capture_output=True, text=True, timeout=580, cwd=PROJECT_ROOT, check=False,
         env={**os.environ, "KIT_RUNS": str(tmp_path / "runs")},
     )  # fmt: skip
     return done.returncode, json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}, done.stderr

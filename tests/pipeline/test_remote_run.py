@@ -10,6 +10,8 @@ import pytest
 from kit.profile import PROJECT_ROOT, load_profile
 from kit.serve.process import start_worker
 
+pytestmark = pytest.mark.timeout(600)  # half a minute, on a machine that has nothing else to do
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
@@ -24,7 +26,7 @@ def run(tmp_path, profile_text):
     profile.write_text(profile_text)
     done = subprocess.run(
         [sys.executable, "-m", "kit", "run", str(profile), "--id", "remote"],
-        capture_output=True, text=True, timeout=280, cwd=PROJECT_ROOT, check=False,
+        capture_output=True, text=True, timeout=580, cwd=PROJECT_ROOT, check=False,
         env={**os.environ, "KIT_RUNS": str(tmp_path / "runs")},
     )  # fmt: skip
     assert done.stdout, done.stderr
