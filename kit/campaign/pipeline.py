@@ -196,7 +196,7 @@ def _outcome(
     line: dict[str, Any] = {"verdict": "fail", "profile": run.profile.name, "bundle": _shown(run)}
     verdict = package.read_verdict(run.path)
     line |= verdict.get("counts", {}) | {"max_probability_drift": verdict.get("max_probability_drift")}
-    line |= {"accuracy": _right_answers(verdict)}
+    line |= {"accuracy": right_answers(verdict)}
     line |= {"claim": run.profile.claim, "against": verdict.get("against", []), "audit": audit["audit"]}
     line |= {"failures": verdict["failures"], "bundle_sha256": digest}
     line |= {"signed_by": signing.fingerprint_of(run.path)}
@@ -212,7 +212,7 @@ def _outcome(
     return Outcome(0, line | {"verdict": verdict["verdict"]})
 
 
-def _right_answers(verdict: dict[str, Any]) -> dict[str, int] | None:
+def right_answers(verdict: dict[str, Any]) -> dict[str, int] | None:
     """How many questions the engine that would serve has right; None for a profile that is not judged."""
     found = verdict.get("accuracy")
     return {name: found[name] for name in ("correct", "of")} if found else None

@@ -137,3 +137,9 @@ def test_winners_a_profile_cannot_use_are_refused_before_a_folder_is_touched(not
     with pytest.raises(AutotuneError, match=said):
         pipeline.run(PROFILE, run_id="old", replace=True, autotune=tmp_path / "ledger.json")
     assert (pipeline.run_path("old") / "run.json").exists()
+
+
+def test_the_last_line_counts_right_answers_of_a_judged_run_and_says_null_of_any_other() -> None:
+    told = {"engine": "graph", "correct": 47, "of": 49, "requests_right": 26, "requests": 28}
+    assert pipeline.right_answers({"accuracy": told}) == {"correct": 47, "of": 49}
+    assert pipeline.right_answers({"verdict": "pass"}) is None
