@@ -84,6 +84,12 @@ def locate(profile: Profile) -> CheckpointFiles:
 
 def _folder(checkpoint: Checkpoint) -> CheckpointFiles:
     base, adapter = from_root(checkpoint.base), from_root(checkpoint.adapter)
+    for named, folder in ((checkpoint.base, base), (checkpoint.adapter, adapter)):
+        if not any(folder.glob("*.safetensors")):
+            raise CheckpointError(
+                f"{named}: holds no weights, expected *.safetensors; a trained checkpoint is made by "
+                "`python -m kit.checkpoint.training` and put there by `python -m kit.checkpoint.training.export`"
+            )
     hashes = {f"base/{name}": sha for name, sha in hash_files(base).items()}
     hashes |= {f"adapter/{name}": sha for name, sha in hash_files(adapter).items()}
     found, folders = digest_of(hashes), f"folders {checkpoint.base} and {checkpoint.adapter}"

@@ -122,6 +122,13 @@ def test_make_reports_and_refuses_what_cannot_be_made(profile: Profile, copied: 
         checkpoint.make(folder)
 
 
+def test_a_folder_without_weights_says_how_they_come_there(copied: CheckpointFiles, profile: Profile) -> None:
+    folder = pinned(profile, kind="folder", base=str(copied.base), adapter=str(copied.adapter), digest="")
+    (copied.adapter / "adapter_model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"adapter: holds no weights.*kit\.checkpoint\.training\.export"):
+        checkpoint.locate(folder)
+
+
 def test_a_folder_profile_may_pin_its_bytes(copied: CheckpointFiles, profile: Profile) -> None:
     keys = {"kind": "folder", "base": str(copied.base), "adapter": str(copied.adapter)}
     folder = pinned(profile, **keys)  # with the digest of the checkpoint that was copied
