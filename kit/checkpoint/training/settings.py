@@ -90,7 +90,7 @@ class Settings:
     seed: int = 1
     workers: int = 20
     buckets: tuple[Bucket, ...] = BUCKETS
-    base: Rates = Rates(share=0.76, peak=2e-3, text=0.3, hint=0.3)
+    base: Rates = Rates(share=0.76, peak=2.5e-3, text=1.0, hint=0.3)
     adapter: Rates = Rates(share=0.17, peak=1.5e-3, warm_up=50, decay=0.0)
     amounts: Amounts = field(default_factory=Amounts)
     clip: float = 1.0
