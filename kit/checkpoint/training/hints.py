@@ -1,8 +1,8 @@
-"""A loss on what the question asks for, before the candidates are read: how looking up begins.
+"""A loss on what the question asks for, before the candidates are read: looking up, taught by itself.
 
 Covers: where a question ends and the right candidate's text begins, found among the tokens of a batch, and the loss of the
-one at the other. A network that has found the value of a key there only has to recognise it among the candidates; without
-this loss no value was ever found by its key. In training only. Does not cover: the losses that decide (`steps`).
+one at the other. A network that has found the value of a key there only has to recognise it among the candidates. In
+training only. Does not cover: the losses that decide (`steps`).
 """
 
 from __future__ import annotations
