@@ -1,7 +1,7 @@
 """Samples as arrays: what `kit.engine.prepare` makes of their bodies, without JSON, PNG or pixels twice.
 
-Covers: token ids in the contract's chat or in the bare form a base model is trained on, the label to learn, where
-the answer and every candidate's line end, pixels of patches and grids. Does not cover: positions
+Covers: token ids in the contract's chat or in the bare form a base model is trained on, behind them at wish the reason of the
+answer, the label to learn, where the answer and every candidate's line end, pixels of patches and grids. Does not cover: positions
 (`kit.checkpoint.tokens.positions`), batches, or float pixels (`kit.model.pixels`). Imports no torch.
 """
 
@@ -32,6 +32,7 @@ PATCH, MERGE = 16, 2  # as in `kit.model.pixels`, which imports torch
 MIN_PIXELS = 65_536
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
 BARE_END = "\n\nLabel:"
+BEHIND = "\n"  # between the answer and its reason: with the label there, the reason could be copied from its candidate
 REQUEST = "\n\nAnswer with exactly one candidate label."  # what `user_message` ends in
 
 
@@ -39,7 +40,7 @@ REQUEST = "\n\nAnswer with exactly one candidate label."  # what `user_message` 
 class Encoded:
     """One question's prompt. ids: T tokens, image pads expanded. right: index of its label among the labels.
 
-    answer: index of the token whose logits are the answer (the last). lines: for each candidate, the index of
+    answer: index of the token whose logits are the answer: the last, but for a reason behind it. lines: for each candidate, the index of
     the token that ends its line. pixels: uint8 [sum of t*h*w over grids, 768], `pixel_rows` of the sample's
     images, one array for all its questions, or None. grids: one an image.
     """
@@ -66,20 +67,24 @@ class Encoder:
         self._tokenizer = Tokenizer(library, "training")
         self._pieces = Pieces(library, dropout, seed)
 
-    def encode(self, sample: Sample, form: Form = "chat") -> list[Encoded]:
+    def encode(self, sample: Sample, form: Form = "chat", reason: bool = False) -> list[Encoded]:
         """One entry a question, in order.
 
         chat: the contract's prompt. bare: images, then the user message, then "Label:", without a chat around it.
+        reason: what the answer rests on follows it, where the sample has it. What stands before is the same tokens.
         """
+        self._pieces.renew()
         grids = tuple(grid(image) for image in sample.images)
         pixels = np.concatenate([pixel_rows(image) for image in sample.images]) if sample.images else None
         state = state_text(sample.state)
         encoded = []
         for question in compile_questions(sample.questions):
             ids, lines = self._prompt(state, question, grids, form)
-            right = sample.right[question.id]
+            right, answer = sample.right[question.id], len(ids) - 1
+            if reason and question.id in sample.reason:
+                ids = ids + self._pieces.encode(f"{BEHIND}{sample.reason[question.id]}")[0]
             encoded.append(
-                Encoded(sample.family, sample.level, question.id, ids, right, len(ids) - 1, lines, pixels, grids)
+                Encoded(sample.family, sample.level, question.id, ids, right, answer, lines, pixels, grids)
             )
         return encoded
 

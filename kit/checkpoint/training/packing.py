@@ -38,6 +38,8 @@ def pack(samples: Sequence[Encoded], tokens: int, patches: int = 0, image_token:
         "ids": np.zeros((rows, tokens), np.int32),
         "positions": np.empty((3, rows, tokens), np.int32),
         "answer": np.array([sample.answer for sample in samples], np.int32),
+        "length": np.array([len(sample.ids) for sample in samples], np.int32),
+        "behind": np.array([_behind_images(sample, image_token) for sample in samples], np.int32),
         "right": np.array([sample.right for sample in samples], np.int32),
         "lines": np.zeros((rows, len(LABELS)), np.int32),
         "line_mask": np.zeros((rows, len(LABELS)), np.float32),
@@ -54,6 +56,13 @@ def pack(samples: Sequence[Encoded], tokens: int, patches: int = 0, image_token:
         if sample.grids:
             _add_images(arrays, row, sample, image_token)
     return arrays
+
+
+def _behind_images(sample: Encoded, image_token: int) -> int:
+    """The index of the first token behind the last image; 0 without images."""
+    if not sample.grids:
+        return 0
+    return len(sample.ids) - sample.ids[::-1].index(image_token)
 
 
 def _no_patches(rows: int, tokens: int, patches: int) -> Arrays:

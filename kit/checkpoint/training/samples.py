@@ -26,7 +26,8 @@ class Sample:
     """A request with the index and the id of the right candidate of every question.
 
     level: how hard the family was asked to be, from 0. state: a string or JSON. questions: the contract's objects
-    by id. images: RGB, in order.
+    by id. images: RGB, in order. reason: by question, what the right answer rests on, in fixed words; an aid of
+    training alone, which no body holds.
     """
 
     family: str
@@ -37,6 +38,7 @@ class Sample:
     expected: Mapping[str, str]
     right: Mapping[str, int]
     images: Sequence[Image.Image] = field(default=())
+    reason: Mapping[str, str] = field(default_factory=dict)
 
     def body(self) -> bytes:
         """The request as a client sends it: compact UTF-8 JSON, images as base64 PNG."""

@@ -182,10 +182,39 @@ def word(rng: random.Random, kind: str, split: Split) -> str:
 
 
 def several(rng: random.Random, kind: str, split: Split, count: int) -> list[str]:
-    """`count` different words of a kind, some of them invented, more of them at times or where the list is short."""
+    """`count` different words of a kind, some of them invented, more of them at times or where the list is short.
+
+    In train more of them are `strange`: what is unseen later must not be the first strange word.
+    """
     pool = words(kind, split)
-    share = 1 / 6 if count * 2 < len(pool) and rng.random() < 0.75 else 0.6
-    return distinct(lambda: invented(rng, split) if rng.random() < share else rng.choice(pool), count)
+    train = split == "train"
+    share = (0.4 if train else 1 / 6) if count * 2 < len(pool) and rng.random() < 0.75 else 0.6
+    other = strange if train else invented
+    return distinct(lambda: other(rng, split) if rng.random() < share else rng.choice(pool), count)
+
+
+def strange(rng: random.Random, split: Split) -> str:
+    """A word that a list would not hold where it stands: invented, coined, or of any list."""
+    kind = rng.random()
+    if kind < 0.35:
+        return invented(rng, split)
+    return coined(rng, split) if kind < 0.75 else rng.choice(_every_word(split))
+
+
+def coined(rng: random.Random, split: Split) -> str:
+    """The head of one word and the tail of another, as a word that no other split has: it looks like one of English."""
+    every = _every_word(split)
+    while True:
+        head, tail = rng.choice(every), rng.choice(every)
+        made = head[: rng.randint(2, 5)] + tail[-rng.randint(2, 5) :]
+        if len(made) > 3 and made.isalpha() and split_of(made) == split and not RUDE.search(made):
+            return made
+
+
+@functools.cache
+def _every_word(split: Split) -> tuple[str, ...]:
+    """The split's words of all lists, in small letters."""
+    return tuple(dict.fromkeys(word.casefold() for kind in LISTS for word in words(kind, split)))
 
 
 def invented(rng: random.Random, split: Split, syllables: int | None = None) -> str:

@@ -11,8 +11,9 @@ from tokenizers import Tokenizer as Library
 
 import kit.checkpoint
 from kit.checkpoint.tokens import Tokenizer
-from kit.checkpoint.training.encode import BARE_END, IMAGE, Encoder, open_encoder, pixel_rows
+from kit.checkpoint.training.encode import BARE_END, BEHIND, IMAGE, Encoder, open_encoder, pixel_rows
 from kit.checkpoint.training.mixture import FAMILIES, LEVELS, SCREENS, drawn
+from kit.checkpoint.training.pieces import Pieces
 from kit.checkpoint.training.samples import SPLITS, Sample
 from kit.contract.prompt import LABELS, state_text, user_message
 from kit.contract.request import compile_questions
@@ -22,6 +23,7 @@ from kit.profile import PROJECT_ROOT, load_profile
 
 TOKENIZER = Path(kit.checkpoint.__file__).parent / "decider" / "base" / "tokenizer.json"
 SAMPLES = 20
+REASON_TOKENS = 130  # at most: a value of four names that are cut into pieces, and three more entries
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +92,29 @@ def test_lines_end_where_the_candidates_do(family: str, form: str, library: Libr
                 assert whole not in library.decode(ours.ids[begin:line], skip_special_tokens=False)
                 begin = line
             assert len(ours.lines) == len(question.candidates)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_reason_follows_the_answer_and_changes_nothing_before_it(family: str, library: Library, encoder: Encoder) -> None:
+    for sample in samples(family)[:8]:
+        for plain, ours in zip(encoder.encode(sample, "bare"), encoder.encode(sample, "bare", reason=True), strict=True):
+            told = sample.reason[ours.question]
+            assert ours.ids[: len(plain.ids)] == plain.ids
+            assert (ours.answer, ours.lines, ours.right) == (plain.answer, plain.lines, plain.right)
+            behind = ours.ids[ours.answer + 1 :]
+            assert library.decode(behind, skip_special_tokens=False) == f"{BEHIND}{told}"
+            assert len(behind) <= REASON_TOKENS
+
+
+def test_a_word_is_cut_alike_wherever_it_stands_in_a_sample(library: Library) -> None:
+    pieces = Pieces(library, dropout=1.0)
+    ways = set()
+    for _ in range(30):
+        pieces.renew()
+        first, second = (tuple(pieces.encode(" department")[0]) for _ in range(2))
+        assert first == second
+        ways.add(first)
+    assert len(ways) > 1
 
 
 def test_dropout_cuts_words_otherwise_and_says_the_same(library: Library, encoder: Encoder) -> None:

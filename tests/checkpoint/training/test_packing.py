@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 
@@ -32,6 +33,16 @@ def test_a_prompt_lies_at_the_left_of_its_row() -> None:
         assert arrays["lines"][row, :3].tolist() == sample.lines
         assert arrays["line_mask"][row].sum() == 3
     assert arrays["right"].tolist() == [2, 2]
+
+
+def test_a_row_says_how_long_it_is_and_where_its_images_end() -> None:
+    longer = dataclasses.replace(IMAGES, ids=[*IMAGES.ids, 5, 6, 7])
+    arrays = pack([TEXT, longer], 256, 512)
+    assert arrays["length"].tolist() == [len(TEXT.ids), len(IMAGES.ids) + 3]
+    assert arrays["answer"].tolist() == [len(TEXT.ids) - 1, len(IMAGES.ids) - 1]
+    last = max(at for at, token in enumerate(IMAGES.ids) if token == IMAGE_TOKEN)
+    assert arrays["behind"].tolist() == [0, last + 1]
+    assert np.array_equal(arrays["positions"][:, 1, : len(longer.ids)], positions(longer.ids, longer.grids, IMAGE_TOKEN))
 
 
 def test_positions_are_the_tokenizers() -> None:

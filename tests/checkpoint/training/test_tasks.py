@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -117,6 +118,38 @@ def test_every_tool_is_asked_for_in_sentences_that_no_other_split_has() -> None:
         assert len(train) >= 3
         assert held_out
         assert not set(train) & set(held_out)
+
+
+@pytest.mark.parametrize(("family", "level"), RUNGS)
+def test_every_answer_has_a_reason_that_no_client_sees(family: str, level: int) -> None:
+    for index in range(6):
+        sample = drawn(family, "train", index, level)
+        assert set(sample.reason) == set(sample.questions)
+        assert all(sample.reason.values())
+        assert b"reason" not in b",".join(key.encode() for key in json.loads(sample.body()))
+
+
+@pytest.mark.parametrize("family", [name for name in SCREENS if name != "count"])
+def test_a_caption_names_everything_in_order_and_ends_in_the_answer(family: str) -> None:
+    for index in range(12):
+        sample = drawn(family, "train", index)
+        (question,) = compile_questions(sample.questions)
+        (told,) = sample.reason.values()
+        seen, _, answer = told.rpartition(": ")
+        assert len(seen.split(", ")) >= 2
+        assert answer == question.candidates[sample.right[question.id]].text
+
+
+def test_a_reason_is_foretold_by_the_sample_and_by_nothing_drawn_besides() -> None:
+    """What is asked for comes first; only what follows it may stand in another order."""
+    for index in range(40):
+        sample = drawn("lookup", "train", index)
+        (question,) = compile_questions(sample.questions)
+        (told,) = sample.reason.values()
+        first = told.split("; ")[0]
+        key, _, value = first.partition(": ")
+        right = question.candidates[sample.right[question.id]].text
+        assert value in right or f"{key} {value}" in right.replace(" - ", " ").replace(": ", " ")
 
 
 @pytest.mark.parametrize("family", SCREENS)

@@ -15,7 +15,7 @@ from kit.checkpoint.training.vocabulary import Wordings, several
 LEVELS = 3
 LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
 LAYOUTS = {"train": ("plain", "axis", "one-colour"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
-STEP = 0.13  # of the chart's height, between any bar and the one asked for
+STEPS = (0.3, 0.2, 0.13)  # of the chart's height, between any bar and the one asked for, by level
 TALLEST = Wordings(
     train=("Which bar is the tallest?", "Which bar is highest?", "Who has the largest bar?", "Where is the maximum?", "Which one is the top bar?", "Which bar is the largest?", "Which has the highest value?", "Find the highest bar.", "Which one is the tallest?",
            "Which bar is the longest?", "What is the maximum?", "One bar is higher than the others. Which one?", "Which bar goes up the most?", "Which one has the highest bar?"),
@@ -49,15 +49,17 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer)
     else:
         question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target, level)
-    return Part(bars.state, question, right, [_drawn(rng, split, _heights(rng, count, target, tallest), LARGE[level])])
+    heights = _heights(rng, count, target, tallest, STEPS[level])
+    told = bars.caption([str(int(10 * height)) for height in heights], question, right)
+    return Part(bars.state, question, right, [_drawn(rng, split, heights, LARGE[level])], told)
 
 
-def _heights(rng: random.Random, count: int, target: int, tallest: bool) -> list[float]:
+def _heights(rng: random.Random, count: int, target: int, tallest: bool, step: float) -> list[float]:
     if tallest:
         top = rng.uniform(0.5, 1.0)
-        return [top if n == target else rng.uniform(0.06, top - STEP) for n in range(count)]
+        return [top if n == target else rng.uniform(0.06, top - step) for n in range(count)]
     low = rng.uniform(0.06, 0.5)
-    return [low if n == target else rng.uniform(low + STEP, 1.0) for n in range(count)]
+    return [low if n == target else rng.uniform(low + step, 1.0) for n in range(count)]
 
 
 def _drawn(rng: random.Random, split: Split, heights: list[float], large: float) -> Image.Image:

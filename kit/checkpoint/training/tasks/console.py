@@ -6,7 +6,7 @@ import random
 
 from PIL import Image
 
-from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.samples import Question, Sample, Split
 from kit.checkpoint.training.tasks.drawing import MARKS, STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, choice, single, yes_or_no
 from kit.checkpoint.training.tasks.places import Places, places
@@ -64,7 +64,8 @@ def _which(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     asked = WHICH.pick(rng, split, colour=colour_word(rng, colour))
     if level >= 2 and colour in MEANING and rng.random() < 0.35:
         asked = MEANING[colour].pick(rng, split)
-    return Part(rows.state, *rows.which(rng, asked, target, level), images=[_drawn(rng, split, names, colours, LARGE[level])])
+    question, right = rows.which(rng, asked, target, level)
+    return _part(rng, split, names, rows, level, colours, question, right)
 
 
 def _state(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
@@ -74,7 +75,8 @@ def _state(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     colours = [rng.choice(STATUS) for _ in names]
     colours[target] = wanted if answer else rng.choice([item for item in STATUS if item != wanted])
     asked = (HEALTHY if healthy else FAILED).pick(rng, split, name=rows.names[target])
-    return Part(rows.state, *yes_or_no(rng, split, asked, answer), images=[_drawn(rng, split, names, colours, LARGE[level])])
+    question, right = yes_or_no(rng, split, asked, answer)
+    return _part(rng, split, names, rows, level, colours, question, right)
 
 
 def _colour(rng: random.Random, split: Split, names: list[str], rows: Places, level: int) -> Part:
@@ -82,12 +84,19 @@ def _colour(rng: random.Random, split: Split, names: list[str], rows: Places, le
     colours = [rng.choice(STATUS) for _ in names]
     rest = [colour_word(rng, item) for item in STATUS if item != colours[target]]
     asked = COLOUR.pick(rng, split, name=rows.names[target])
-    question = choice(rng, asked, colour_word(rng, colours[target]), rng.sample(rest, rng.randint(1, len(rest))))
-    return Part(rows.state, *question, images=[_drawn(rng, split, names, colours, LARGE[level])])
+    question, right = choice(rng, asked, colour_word(rng, colours[target]), rng.sample(rest, rng.randint(1, len(rest))))
+    return _part(rng, split, names, rows, level, colours, question, right)
+
+
+def _part(
+    rng: random.Random, split: Split, names: list[str], rows: Places, level: int, colours: list[str], question: Question, right: int
+) -> Part:
+    image = _drawn(rng, split, names, colours, LARGE[level])
+    return Part(rows.state, question, right, [image], rows.caption(colours, question, right))
 
 
 def _drawn(rng: random.Random, split: Split, names: list[str], colours: list[str], large: float) -> Image.Image:
-    screen = Screen(rng, split, large=large)
+    screen = Screen(rng, split, large=large, least=40 * len(names))
     kind, right, cards = rng.choice(MARKS[split]), rng.random() < 0.5, rng.random() < 0.6
     size = rng.choice((14, 16, 18, 20))
     for row, name, colour in zip(screen.rows(len(names), screen.title("console"), screen.bottom), names, colours, strict=True):

@@ -11,8 +11,8 @@ from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, listed, score, single
 from kit.checkpoint.training.vocabulary import Wordings
 
-LEVELS = 3
-LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
+LEVELS = 4
+LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
 SHAPES = ("circle", "square", "triangle")
 LAYOUTS = {"train": ("grid", "grid", "loose"), "calibration": ("columns",), "held-out": ("shifted", "wide")}
 COLOUR = Wordings(
@@ -31,29 +31,42 @@ STATES = Wordings(
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: none to two; 1: to four; 2: to six, of one colour among others."""
+    """0: none to two; 1: to three; 2: to four; 3: to six, of one colour among others."""
     return single(rng, "count", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One board and how many marks it has."""
-    top = (2, 4, rng.choice((3, 4, 6)))[level]
+    top = (2, 3, 4, rng.choice((3, 4, 6)))[level]
     right = rng.randint(0, top)
     colour = rng.choice(STATUS)
     rest = [item for item in STATUS if item != colour]
-    if rng.random() < (0.6, 0.4, 0.35)[level]:
+    every = rng.random() < (0.5, 0.4, 0.4, 0.35)[level]
+    if every:
         marks = [rng.choice(STATUS) for _ in range(right)]
         asked = ALL.pick(rng, split)
     else:
-        marks = [colour] * right + [rng.choice(rest) for _ in range(rng.randint(0, (1, 3, 5)[level]))]
+        marks = [colour] * right + [rng.choice(rest) for _ in range(rng.randint(0, (1, 2, 3, 5)[level]))]
         asked = COLOUR.pick(rng, split, colour=colour_word(rng, colour))
     unit = rng.choice(("{n}", "{n}", "{n} marks"))
     texts = [unit.format(n=n) for n in range(top + 1)]
     question = score(asked, texts) if rng.random() < 0.6 else listed(rng, asked, texts)
-    return Part(STATES.pick(rng, split), question, right, [_drawn(rng, split, marks, LARGE[level])])
+    image, ordered = _drawn(rng, split, marks, LARGE[level])
+    return Part(STATES.pick(rng, split), question, right, [image], _told(ordered, None if every else colour))
 
 
-def _drawn(rng: random.Random, split: Split, marks: list[str], large: float) -> Image.Image:
+def _told(marks: list[str], colour: str | None) -> str:
+    """Every mark in the order of reading, those that count with their number: all of them where no colour is asked for."""
+    number, said = 0, []
+    for mark in marks:
+        counts = colour in (None, mark)
+        number += counts
+        said.append(f"{number} {mark}" if counts else mark)
+    return f"{', '.join(said) or 'nothing'}: {number}"
+
+
+def _drawn(rng: random.Random, split: Split, marks: list[str], large: float) -> tuple[Image.Image, list[str]]:
+    """The board, and its marks in the order of reading."""
     screen = Screen(rng, split, large=large)
     layout = rng.choice(LAYOUTS[split])
     columns, rows = {"columns": (3, 4), "wide": (6, 2)}.get(layout, (4, 3))
@@ -66,4 +79,5 @@ def _drawn(rng: random.Random, split: Split, marks: list[str], large: float) -> 
         moved = 0.25 if layout == "shifted" and y % 2 else 0.0
         across = min((x + 0.5 + moved + rng.uniform(-play, play)) * wide, screen.width - radius - 2)
         screen.shape(shape, across, (y + 0.5 + rng.uniform(-play, play)) * high, radius, screen.theme.status[colour])
-    return screen.image
+    ordered = sorted(zip(cells, marks, strict=True), key=lambda placed: (placed[0][1], placed[0][0]))
+    return screen.image, [colour for _, colour in ordered]

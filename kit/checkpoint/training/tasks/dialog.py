@@ -53,7 +53,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     else:
         others = [colour_word(rng, item) for item in (*COLOURS, "grey") if item != colour]
         question, right = choice(rng, COLOUR.pick(rng, split), colour_word(rng, colour), rng.sample(others, rng.randint(1, 3)))
-    return Part(buttons.state, question, right, [_drawn(rng, split, names, main, colour, LARGE[level])])
+    told = buttons.caption([colour if n == main else "plain" for n in range(len(names))], question, right)
+    return Part(buttons.state, question, right, [_drawn(rng, split, names, main, colour, LARGE[level])], told)
 
 
 def _drawn(rng: random.Random, split: Split, names: list[str], main: int, colour: str, large: float) -> Image.Image:

@@ -82,11 +82,14 @@ MARKS: dict[Split, tuple[str, ...]] = {
 class Screen:
     """A picture in the look of a split."""
 
-    def __init__(self, rng: random.Random, split: Split, size: tuple[int, int] | None = None, large: float = 0.0) -> None:
-        """large: how often it is one of LARGE. bottom: where what it shows may end, above a caption at times."""
+    def __init__(
+        self, rng: random.Random, split: Split, size: tuple[int, int] | None = None, large: float = 0.0, least: int = 0
+    ) -> None:
+        """large: how often it is one of LARGE. least: pixels it is high, where no size is given. bottom: where what it shows may end, above a caption at times."""
         self.rng = rng
         self.split = split
-        self.width, self.height = size or rng.choice((LARGE if rng.random() < large else SIZES)[split])
+        sizes = (LARGE if rng.random() < large else SIZES)[split]
+        self.width, self.height = size or rng.choice([size for size in sizes if size[1] >= least])
         self.theme = _jittered(rng, rng.choice(THEMES[split]))
         self.image = Image.new("RGB", (self.width, self.height), self.theme.page)
         self._draw = ImageDraw.Draw(self.image)
@@ -118,7 +121,7 @@ class Screen:
         if kind == "circle":
             draw.ellipse((x - r, y - r, x + r, y + r), colour)
         elif kind == "ring":
-            draw.ellipse((x - r, y - r, x + r, y + r), None, colour, max(int(r * 0.45), 3))
+            draw.ellipse((x - r, y - r, x + r, y + r), None, colour, max(int(r * 0.5), 5))
         elif kind == "square":
             draw.rectangle((x - r, y - r, x + r, y + r), colour)
         elif kind == "triangle":
@@ -134,7 +137,7 @@ class Screen:
     def mark(self, kind: str, row: Box, colour: Colour, right: bool) -> None:
         """A status mark of MARKS inside a row, at its left or right end."""
         left, top, end, bottom = row
-        middle, r = (top + bottom) / 2, min((bottom - top) * 0.3, 14)
+        middle, r = (top + bottom) / 2, min(max((bottom - top) * 0.36, 12), 18, (bottom - top) / 2)
         x = end - 30 if right else left + 22
         if kind in ("dot", "square", "diamond", "ring"):
             self.shape({"dot": "circle"}.get(kind, kind), x, middle, r, colour)
@@ -146,10 +149,10 @@ class Screen:
         elif kind == "chip":
             self.box((x - 20, middle - r, x + 20, middle + r), colour, radius=3)
         elif kind == "stripe":
-            self.box((left + 40, bottom - 9, end - 8, bottom - 2), colour)
+            self.box((left + 40, bottom - 14, end - 8, bottom - 2), colour)
         elif kind == "bar":
-            edge = end - 12 if right else left
-            self.box((edge, top, edge + 12, bottom), colour)
+            edge = end - 18 if right else left
+            self.box((edge, top, edge + 18, bottom), colour)
         elif kind == "flag":
             self._draw.polygon(((x - 18, middle - r), (x + 18, middle - r), (x + 8, middle), (x + 18, middle + r), (x - 18, middle + r)), colour)
 

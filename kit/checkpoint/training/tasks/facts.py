@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
-from kit.checkpoint.training.tasks.parts import Part, single, yes_or_no
-from kit.checkpoint.training.vocabulary import Wordings, invented, several, word
+from kit.checkpoint.training.tasks.parts import Part, entries, single, verdict, yes_or_no
+from kit.checkpoint.training.vocabulary import Wordings, invented, several, strange, word
 
 LEVELS = 6
 EQUAL = Wordings(
@@ -19,7 +19,9 @@ EQUAL = Wordings(
            "{key} is {value}: true or not?", "Does {key} read {value}?", "The {key} is {value}. Is that right?",
            "Is the {key} {value}?", "Is it correct that {key} is {value}?", "Does the {key} have the value {value}?",
            "Is {value} what the record gives for {key}?", "Check: is the {key} {value}?", "Is the {key} really {value}?",
-           "Is {key} set to {value} here?", "According to the state, is {key} {value}?", "Would you say that the {key} is {value}?"),
+           "Is {key} set to {value} here?", "According to the state, is {key} {value}?",
+           "Is {value} what stands under {key}?", "Is {value} what the {key} says?", "Is {value} what {key} holds?", "Is {value} what one finds as {key}?",
+           "Is {value} given for {key}?", "Is it {value} that stands for {key}?", "According to what is given, is the {key} {value}?", "Would you say that the {key} is {value}?"),
     calibration=("Is {key} set to {value}?", "Does the state give {key} as {value}?", "Is it true that {key} is {value}?"),
     held_out=("Does {key} have the value {value}?", "Is it right that the {key} is {value}?", "Is {value} what {key} reads?",
               "According to the record, is the {key} {value}?"),
@@ -73,10 +75,22 @@ NESTED = Wordings(
            "{key} given in {parent}"),
     calibration=("{key} inside {parent}",), held_out=("{key} given in the {parent}", "{key} of this {parent}"),
 )  # fmt: skip
+STRANGE: dict[Split, float] = {"train": 0.5, "calibration": 0.1, "held-out": 0.1}  # of keys: with few in train, others are not found
 ALL = ("text key", "text key", "number key", "number key", "flag key", "list key")
 KINDS = (("text key",), ("text key",), ("text key", "text key", "number key", "flag key"), ALL, ALL, ALL)  # by level
 Record = dict[str, Any]
-Ask = Callable[[random.Random, Split, Record, str, int], tuple[str, bool]]
+
+
+class Asked(NamedTuple):
+    """question, its answer, the key it is about, what the record holds there."""
+
+    question: str
+    answer: bool
+    key: str
+    found: str
+
+
+Ask = Callable[[random.Random, Split, Record, str, int], Asked]
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
@@ -89,8 +103,17 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     record, whole, path = _state(rng, split, level)
     asks: tuple[Ask, ...] = (_equal, _equal, _flag, _equal, _present, _contains, _compare, _empty)
     ask = rng.choice(asks[: (1, 2, 5, 8, 8, 8)[level]])
-    instructions, answer = ask(rng, split, record, path, level)
-    return Part(_shown(rng, whole, level), *yes_or_no(rng, split, instructions, answer, level == 0))
+    asked = ask(rng, split, record, path, level)
+    told = _told(rng, record, path, asked)
+    return Part(_shown(rng, whole, level), *yes_or_no(rng, split, asked.question, asked.answer, level == 0), reason=told)
+
+
+def _told(rng: random.Random, record: Record, path: str, asked: Asked) -> str:
+    """What was found, then other entries of the record: those of a nested one under their full name."""
+    under = f"{path}." if path else ""
+    pairs: list[tuple[str, object]] = [(f"{under}{asked.key}", f"{asked.found}: {verdict(asked.answer)}")]
+    pairs += [(f"{under}{name}", _spoken(value)) for name, value in record.items() if name != asked.key]
+    return entries(rng, pairs, 0)
 
 
 def _state(rng: random.Random, split: Split, level: int) -> tuple[Record, Record, str]:
@@ -143,10 +166,10 @@ def _record(rng: random.Random, split: Split, size: int, level: int) -> Record:
 
 
 def _key(rng: random.Random, split: Split, kind: str, level: int) -> str:
-    key = word(rng, kind, split)
+    key = strange(rng, split) if rng.random() < STRANGE[split] else word(rng, kind, split)
     if level >= 3 and kind != "flag key" and rng.random() < 0.15:
         return f"{word(rng, 'parent key', split)}_{key}"
-    return invented(rng, split) if kind == "text key" and rng.random() < 0.1 else key
+    return key
 
 
 def _near(key: str, record: Record) -> bool:
@@ -156,8 +179,8 @@ def _near(key: str, record: Record) -> bool:
 
 def _value(rng: random.Random, split: Split, kind: str, level: int = LEVELS - 1) -> Any:
     if kind == "text key":
-        if rng.random() < 0.2:
-            return invented(rng, split)
+        if rng.random() < (0.35 if split == "train" else 0.2):
+            return strange(rng, split) if split == "train" else invented(rng, split)
         return word(rng, rng.choice(("value", "value", "person", "place", "adjective", "noun")), split)
     if kind == "number key":
         return rng.randrange(10 ** rng.choice((1, 2, 2) if level < 4 else (1, 2, 2, 3)))
@@ -204,7 +227,7 @@ def _other(rng: random.Random, split: Split, value: Any) -> Any:
             return other
 
 
-def _equal(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+def _equal(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
     kind = "text key" if level < 2 else rng.choice(("text key", "text key", "number key"))
     key = _entry(rng, split, record, kind, level)
     value, answer = record[key], rng.random() < 0.5
@@ -216,19 +239,21 @@ def _equal(rng: random.Random, split: Split, record: Record, path: str, level: i
             value = _other(rng, split, value)
             while level == 0 and value in record.values():
                 value = _other(rng, split, value)
-    return EQUAL.pick(rng, split, key=_named(rng, split, key, path), value=value), answer
+    asked = EQUAL.pick(rng, split, key=_named(rng, split, key, path), value=value)
+    return Asked(asked, answer, key, f"{_spoken(record[key])}, asked {_spoken(value)}")
 
 
-def _compare(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+def _compare(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
     key = _entry(rng, split, record, "number key", level)
     answer, above = rng.random() < 0.5, rng.random() < 0.5
     top = 10 ** rng.choice((1, 2) if level < 4 else (1, 2, 2, 3))
     small, large = sorted(rng.sample(range(top + 1), 2))
     record[key], bound = (large, small) if above == answer else (small, large)
-    return (ABOVE if above else BELOW).pick(rng, split, key=_named(rng, split, key, path), value=bound), answer
+    asked = (ABOVE if above else BELOW).pick(rng, split, key=_named(rng, split, key, path), value=bound)
+    return Asked(asked, answer, key, f"{record[key]} is {'above' if record[key] > bound else 'below'} {bound}")
 
 
-def _contains(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+def _contains(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
     key = _entry(rng, split, record, "list key", level)
     items, answer = record[key], rng.random() < 0.5
     if answer:
@@ -240,32 +265,34 @@ def _contains(rng: random.Random, split: Split, record: Record, path: str, level
         value = rng.choice(absent) if absent and rng.random() < 0.4 else word(rng, "noun", split)
         while value in items:
             value = word(rng, "noun", split)
-    return CONTAINS.pick(rng, split, key=_named(rng, split, key, path), value=value), answer
+    asked = CONTAINS.pick(rng, split, key=_named(rng, split, key, path), value=value)
+    return Asked(asked, answer, key, f"{_spoken(items)}, asked {value}")
 
 
-def _present(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+def _present(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
     answer = rng.random() < 0.5
     key = rng.choice(list(record))
     while not answer and _near(key, record):
         key = _key(rng, split, rng.choice(("text key", "number key", "list key")), level)
-    return PRESENT.pick(rng, split, key=_named(rng, split, key, path)), answer
+    found = _spoken(record[key]) if answer else "missing"
+    return Asked(PRESENT.pick(rng, split, key=_named(rng, split, key, path)), answer, key, found)
 
 
-def _flag(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+def _flag(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
     key = _entry(rng, split, record, "flag key", level)
     on, answer = level < 3 or rng.random() < 0.7, rng.random() < 0.5
     record[key] = answer if on else not answer
     sentence = rng.choice((FLAG_ON if on else FLAG_OFF).of(split))
     # "Is the order paid?" names where the flag stands already.
     named = key if "{parent}" in sentence else _named(rng, split, key, path)
-    return sentence.format(key=named, parent=path or "record"), answer
+    return Asked(sentence.format(key=named, parent=path or "record"), answer, key, _spoken(record[key]))
 
 
-def _empty(rng: random.Random, split: Split, record: Record, path: str, level: int) -> tuple[str, bool]:
+def _empty(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
     key = _entry(rng, split, record, rng.choice(("text key", "list key")), level)
     answer = rng.random() < 0.5
     if answer:
         record[key] = [] if isinstance(record[key], list) else rng.choice((None, ""))
     elif rng.random() < 0.4:
         record[_entry(rng, split, record, "number key", level)] = None  # another entry is the empty one
-    return EMPTY.pick(rng, split, key=_named(rng, split, key, path)), answer
+    return Asked(EMPTY.pick(rng, split, key=_named(rng, split, key, path)), answer, key, _spoken(record[key]) or "nothing")

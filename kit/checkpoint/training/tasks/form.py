@@ -7,14 +7,14 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.drawing import Screen
+from kit.checkpoint.training.tasks.drawing import Colour, Screen
 from kit.checkpoint.training.tasks.parts import Part, score, single, yes_or_no
 from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several, word
 
-LEVELS = 3
-LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
-LAYOUTS = {"train": ("framed", "filled", "thick", "beside"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
+LEVELS = 4
+LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
+LAYOUTS = {"train": ("framed", "filled", "thick", "beside", "tinted", "ruled"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
 WRONG = Wordings(
     train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?", "Which field is red?", "Where is the error?",
            "Which one is marked as wrong?", "Which field has a problem?", "Find the error.", "Which field has to be corrected?", "A field is marked red. Which one?", "There is one error. Where is it?", "Which one has the red frame?"),
@@ -28,6 +28,10 @@ EMPTY = Wordings(
     train=("Is {name} empty?", "Is {name} still empty?", "Is nothing in {name}?", "Has {name} no value?", "Is {name} without a value?", "Is there nothing in {name}?", "Is {name} left empty?"),
     calibration=("Is {name} an empty field?",), held_out=("Has {name} been left empty?", "Is nothing at all in {name}?"),
 )  # fmt: skip
+BLANK = Wordings(
+    train=("Which field is empty?", "Which field is still empty?", "Which one is not filled in?", "Which field has no value?", "Find the empty field.", "What is missing?", "One field is empty. Which one?", "Where is nothing written?"),
+    calibration=("Which one is empty?",), held_out=("Which field was left empty?", "Find the field without a value.", "Which of the fields is empty?"),
+)  # fmt: skip
 MANY = Wordings(
     train=("How many fields are empty?", "Count the empty fields.", "How many fields hold nothing?", "How many fields have no value?", "Number of empty fields?", "How many are still empty?", "How many fields are not filled in?"),
     calibration=("How many are empty?",), held_out=("How many of the fields are empty?", "Count the fields that hold nothing."),
@@ -36,20 +40,24 @@ SCREENS = ("form", "sign-up form", "web form", "order form")
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: which of two fields is wrong; 1: is one of three filled; 2: four fields, names, how many are empty."""
+    """0: which of two fields is wrong; 1: is one filled, which is empty; 2: three fields; 3: four, names, how many are empty."""
     return single(rng, "form", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One form and a question about it."""
-    names = several(rng, "text key", split, rng.randint(2, (2, 3, 4)[level]))
-    fields = places(rng, split, rng.choice(SCREENS), "field", "from the top", names, level >= 2)
+    names = several(rng, "text key", split, rng.randint(2, (2, 2, 3, 4)[level]))
+    fields = places(rng, split, rng.choice(SCREENS), "field", "from the top", names, level >= 3)
     filled = [rng.random() < 0.5 for _ in names]
     wrong = rng.randrange(len(names))
-    kind = rng.random() * (0.4, 0.75, 1.0)[level]
-    if kind < 0.4:
+    kind = rng.random() * (0.3, 0.85, 0.85, 1.0)[level]
+    if kind < 0.3:
         question, right = fields.which(rng, WRONG.pick(rng, split), wrong, level)
-    elif kind < 0.75:
+    elif kind < 0.45:
+        empty = rng.randrange(len(names))
+        filled = [n != empty for n in range(len(names))]
+        question, right = fields.which(rng, BLANK.pick(rng, split), empty, level)
+    elif kind < 0.85:
         target, answer, asks_filled = rng.randrange(len(names)), rng.random() < 0.5, rng.random() < 0.5
         filled[target] = answer if asks_filled else not answer
         question, right = yes_or_no(rng, split, (FILLED if asks_filled else EMPTY).pick(rng, split, name=fields.names[target]), answer)
@@ -59,12 +67,14 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         rng.shuffle(filled)
         unit = rng.choice(("{n}", "{n} empty"))
         question = score(MANY.pick(rng, split), [unit.format(n=n) for n in range(len(names) + 1)])
-    shown = wrong if rng.random() < 0.5 or kind < 0.4 else -1
-    return Part(fields.state, question, right, [_drawn(rng, split, names, filled, shown, LARGE[level])])
+    marked = wrong if rng.random() < 0.5 or kind < 0.3 else -1
+    shown = [("filled" if full else "empty") + (" wrong" if n == marked else "") for n, full in enumerate(filled)]
+    image = _drawn(rng, split, names, filled, marked, LARGE[level])
+    return Part(fields.state, question, right, [image], fields.caption(shown, question, right))
 
 
 def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float) -> Image.Image:
-    screen = Screen(rng, split, large=large)
+    screen = Screen(rng, split, large=large, least=56 * len(names))
     layout = rng.choice(LAYOUTS[split])
     theme = screen.theme
     for n, (left, top, right, bottom) in enumerate(screen.rows(len(names), screen.title("form"), screen.bottom, 4)):
@@ -75,16 +85,25 @@ def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool
         else:
             screen.text(left, top + 9, names[n], 14, theme.status["red"] if n == wrong else None)
         frame = (left, top + 19, right, bottom)
-        thick = 3 if n == wrong else 1
+        thick = 4 if n == wrong else 1
         if layout == "underlined":
             screen.box((left, bottom - 2 - thick, right, bottom), edge)
+        elif layout == "ruled":
+            screen.box((left, top + 19, right, top + 21 + thick), edge)
         else:
-            radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6, "beside": 0}[layout]
-            screen.box(frame, theme.card, edge, thick + (layout == "thick"), radius)
+            radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6, "beside": 0, "tinted": 2}[layout]
+            fill = _pale(theme.card, edge) if layout == "tinted" and n == wrong else theme.card
+            screen.box(frame, fill, edge, thick + (layout == "thick"), radius)
         if layout == "double":
-            screen.box((left + 4, top + 23, right - 4, bottom - 4), None, edge, 1, 4)
+            screen.box((left + 4, top + 23, right - 4, bottom - 4), None, edge, 2 if n == wrong else 1, 4)
         if filled[n]:
             middle = (top + 19 + bottom) / 2
             value = word(rng, rng.choice(("value", "person", "place")), split)
-            screen.text(left + 12, middle, value, min(22, int(bottom - top - 24)))
+            screen.text(left + 12, middle, value, min(24, int(bottom - top - 22)))
     return screen.image
+
+
+def _pale(ground: Colour, colour: Colour) -> Colour:
+    """A colour of which little is seen on a ground."""
+    red, green, blue = (round(0.85 * a + 0.15 * b) for a, b in zip(ground, colour, strict=True))
+    return red, green, blue

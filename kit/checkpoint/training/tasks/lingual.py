@@ -118,12 +118,13 @@ def _fact(rng: random.Random, split: Split, code: str, count: int) -> Part:
     entries = list(record.items())
     rng.shuffle(entries)
     question = _asked(rng, split, language.equal, facts.EQUAL, key=keys[0], value=value)
+    told = f"{keys[0]}: {record[keys[0]]}, {value}: {language.yes if answer else language.no}"
     if rng.random() < 0.5:
         texts = [language.yes, language.no]
-        return Part(dict(entries), *choice(rng, question, texts.pop(not answer), texts))
+        return Part(dict(entries), *choice(rng, question, texts.pop(not answer), texts), reason=told)
     criteria = {"true": language.yes, "false": language.no} if rng.random() < 0.6 else None
     noul = {"type": "noul", "instructions": question} | ({"criteria": criteria} if criteria else {})
-    return Part(dict(entries), noul, int(not answer))
+    return Part(dict(entries), noul, int(not answer), reason=told)
 
 
 def _team(rng: random.Random, split: Split, language: Language, count: int) -> Part:

@@ -6,8 +6,8 @@ import random
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
-from kit.checkpoint.training.tasks.parts import Part, choice, single
-from kit.checkpoint.training.vocabulary import Wordings, distinct, invented, several, word
+from kit.checkpoint.training.tasks.parts import Part, choice, entries, single
+from kit.checkpoint.training.vocabulary import Wordings, distinct, invented, several, strange, word
 
 LEVELS = 4
 VALUE = Wordings(
@@ -72,7 +72,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     if not backwards and rng.random() < BOUND[level]:
         shown = rng.choice(BINDINGS)
         right, others = shown.format(key=key, value=right), [shown.format(key=key, value=item) for item in others]
-    return Part(_shown(rng, split, record, level), *choice(rng, asked, right, others))
+    told = entries(rng, [(b, a) for a, b in pairs] if backwards else pairs, keys.index(key))
+    return Part(_shown(rng, split, record, level), *choice(rng, asked, right, others), reason=told)
 
 
 def _pairs(rng: random.Random, split: Split, count: int) -> Part:
@@ -82,7 +83,8 @@ def _pairs(rng: random.Random, split: Split, count: int) -> Part:
     shown = [f"{first}{between}{second}" for first, second in zip(firsts, seconds, strict=True)]
     place, step = rng.randrange(count), rng.randrange(1, count)
     wrong = f"{firsts[place]}{between}{seconds[(place + step) % count]}"
-    return Part(", ".join(shown), *choice(rng, PAIR.pick(rng, split), shown[place], [wrong]))
+    told = entries(rng, list(zip(firsts, seconds, strict=True)), place)
+    return Part(", ".join(shown), *choice(rng, PAIR.pick(rng, split), shown[place], [wrong]), reason=told)
 
 
 def _rows(rng: random.Random, split: Split, count: int, level: int) -> Part:
@@ -98,12 +100,14 @@ def _rows(rng: random.Random, split: Split, count: int, level: int) -> Part:
     state = glue.join(lines)
     if level == 3 and rng.random() < 0.12:
         state = prose.around(rng, split, f"\n{state}\n", rng.randint(4, 10), [*people, *things])
-    return Part(state, *choice(rng, asked, texts[target], [text for text in texts if text != texts[target]]))
+    told = entries(rng, list(zip(*((things, people) if owner else (people, things)), strict=True)), target)
+    return Part(state, *choice(rng, asked, texts[target], [text for text in texts if text != texts[target]]), reason=told)
 
 
 def _values(rng: random.Random, split: Split, count: int) -> list[str]:
     kinds = ("value", "person", "place", "noun", "adjective")
-    return distinct(lambda: invented(rng, split) if rng.random() < 0.25 else word(rng, rng.choice(kinds), split), count)
+    other, share = (strange, 0.4) if split == "train" else (invented, 0.25)
+    return distinct(lambda: other(rng, split) if rng.random() < share else word(rng, rng.choice(kinds), split), count)
 
 
 def _shown(rng: random.Random, split: Split, record: dict[str, str], level: int) -> object:

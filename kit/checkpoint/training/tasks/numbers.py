@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.parts import Part, choice, listed, single
+from kit.checkpoint.training.tasks.parts import Part, candidate_texts, choice, listed, single
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 5
@@ -105,7 +105,9 @@ def _position(rng: random.Random, split: Split, count: int, level: int) -> Part:
     at = rng.randrange(min(count, len(ORDINALS)))
     state = POSITION.pick(rng, split, n=at + 1, ordinal=ORDINALS[at], **_names(rng, split))
     texts = several(rng, rng.choice(("noun", "adjective", "person")), split, min(count, 12))
-    return Part(state, *choice(rng, WHICH_POSITION.pick(rng, split), texts[0], texts[1:], at))
+    question, right = choice(rng, WHICH_POSITION.pick(rng, split), texts[0], texts[1:], at)
+    told = ", ".join(f"{n + 1} {candidate}" for n, candidate in enumerate(candidate_texts(question)[: at + 1]))
+    return Part(state, question, right, reason=told)
 
 
 def _extreme(rng: random.Random, split: Split, count: int, level: int) -> Part:
@@ -121,7 +123,9 @@ def _extreme(rng: random.Random, split: Split, count: int, level: int) -> Part:
         f"{key} by name: " + ", ".join(f"{name} {value}" for name, value in rows.items()),
     )  # fmt: skip
     question = EXTREME[largest].pick(rng, split, key=key)
-    return Part(rng.choice(states), *choice(rng, question, right, [name for name in names if name != right]))
+    ranked = sorted(rows, key=lambda name: rows[name], reverse=largest)
+    told = ", ".join(f"{name} {rows[name]}" for name in ranked)
+    return Part(rng.choice(states), *choice(rng, question, right, [name for name in names if name != right]), reason=told)
 
 
 def _count(rng: random.Random, split: Split, count: int, level: int) -> Part:
@@ -131,7 +135,8 @@ def _count(rng: random.Random, split: Split, count: int, level: int) -> Part:
     items = several(rng, "noun", split, right)
     state = rng.choice(({key: items}, f"{key}: " + ", ".join(items), f"{key}\n" + "\n".join(f"- {item}" for item in items)))
     texts = [str(number) for number in range(1, max(top, 2) + 1)]
-    return Part(state, listed(rng, COUNT.pick(rng, split, key=key), texts), right - 1)
+    told = ", ".join(f"{n + 1} {item}" for n, item in enumerate(items))
+    return Part(state, listed(rng, COUNT.pick(rng, split, key=key), texts), right - 1, reason=f"{told}: {right}")
 
 
 def _names(rng: random.Random, split: Split) -> dict[str, str]:

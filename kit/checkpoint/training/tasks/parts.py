@@ -1,6 +1,7 @@
 """What every family's question is put together from: a part of a state, a question, the index of the right candidate.
 
-Covers: `Part`, the three question types with their candidates in a drawn order, and samples made of parts.
+Covers: `Part`, the three question types with their candidates in a drawn order, samples made of parts, and the reason of an
+answer where a part gives none: the right candidate's own words.
 """
 
 from __future__ import annotations
@@ -30,17 +31,22 @@ ASIDES = Wordings(  # around a question, now and then
            "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best."),
     calibration=("Please say: {q}",), held_out=("Read what is given first. {q}", "{q} Please choose one.", "Please look closely: {q}"),
 )  # fmt: skip
+TOLD, MORE = 10, 3  # words of a candidate, further entries of a record
 NAMES = ("q", "q1", "answer", "pick", "decision", "check")  # of the only question of a sample
 
 
 @dataclass(frozen=True)
 class Part:
-    """state: a string or JSON. right: the index of the right candidate. images: those the question is about."""
+    """state: a string or JSON. right: the index of the right candidate. images: those the question is about.
+
+    reason: what the answer rests on, in fixed words and order, so that it can be foretold from what is given.
+    """
 
     state: object
     question: Question
     right: int
     images: Sequence[Image.Image] = field(default=())
+    reason: str = ""
 
 
 def choice(
@@ -92,7 +98,8 @@ def sample(family: str, split: Split, level: int, parts: Mapping[str, Part], sta
     right = {name: part.right for name, part in parts.items()}
     expected = {name: candidate_ids(part.question)[part.right] for name, part in parts.items()}
     images = [image for part in parts.values() for image in part.images]
-    return Sample(family, split, level, state, questions, expected, right, images)
+    reason = {name: part.reason or told(part.question, part.right) for name, part in parts.items()}
+    return Sample(family, split, level, state, questions, expected, right, images, reason)
 
 
 def single(rng: random.Random, family: str, split: Split, level: int, part: Part) -> Sample:
@@ -101,6 +108,35 @@ def single(rng: random.Random, family: str, split: Split, level: int, part: Part
         instructions = ASIDES.pick(rng, split, q=part.question["instructions"])
         part = replace(part, question=part.question | {"instructions": instructions})
     return sample(family, split, level, {rng.choice(NAMES): part}, part.state)
+
+
+def told(question: Question, right: int) -> str:
+    """The right candidate's words, the first TOLD of them."""
+    return " ".join(candidate_texts(question)[right].split()[:TOLD])
+
+
+def candidate_texts(question: Question) -> list[str]:
+    """What every candidate says, its id where it says nothing, in the order the contract gives them."""
+    names = candidate_ids(question)
+    criteria = question.get("criteria") or {}
+    if question["type"] == "noul":
+        said = [criteria.get(key) for key in ("true", "false")]
+    else:
+        said = list(criteria.values()) if question["type"] == "choice" else list(criteria)
+    texts = [item.get("description") if isinstance(item, Mapping) else item for item in said]
+    return [str(text or name) for text, name in zip(texts, names, strict=True)]
+
+
+def entries(rng: random.Random, pairs: Sequence[tuple[str, object]], first: int) -> str:
+    """The pair asked for, then up to MORE of the others in a drawn order: whoever foretells them finds each by its key."""
+    others = [pair for n, pair in enumerate(pairs) if n != first]
+    told_of = [pairs[first], *rng.sample(others, min(MORE, len(others)))]
+    return "; ".join(f"{key}: {value}" for key, value in told_of)
+
+
+def verdict(answer: bool) -> str:
+    """The last word of a reason of a question of yes or no."""
+    return "yes" if answer else "no"
 
 
 def candidate_ids(question: Question) -> list[str]:

@@ -1,6 +1,6 @@
 """How a row, a field, a button or a bar of a screen is called: by its place, or by its name where the state gives it.
 
-Covers: `Places`, the texts of all of them and the state that goes with them. Does not cover: what is asked.
+Covers: `Places`, the texts of all of them, the state that goes with them, and captions. Does not cover: what is asked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kit.checkpoint.training.samples import Question, Split
-from kit.checkpoint.training.tasks.parts import choice, listed
+from kit.checkpoint.training.tasks.parts import choice, listed, told
 from kit.checkpoint.training.vocabulary import Wordings
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -38,11 +38,19 @@ LISTS = {
 
 @dataclass(frozen=True)
 class Places:
-    """texts: what each is called as a candidate, in order; names: within a question. state: lists names that are used."""
+    """texts: what each is called as a candidate, in order; names: within a question. state: lists names that are used.
+
+    plain: those names, or first, second and so on.
+    """
 
     texts: list[str]
     names: list[str]
     state: object
+    plain: Sequence[str]
+
+    def caption(self, shown: Sequence[str], question: Question, right: int) -> str:
+        """What each of them shows, in order, then the right candidate: the reason of an answer about a screen."""
+        return caption(self.plain, shown, told(question, right))
 
     def which(self, rng: random.Random, asked: str, target: int, level: int) -> tuple[Question, int]:
         """A choice of one of them, in their order at level 0 and half of the time above."""
@@ -56,18 +64,24 @@ def places(
 ) -> Places:
     """order: "from the top", "from the left". by_name: whether the state may list names, which are then used mostly."""
     fields = {"screen": screen, "Screen": screen.capitalize(), "thing": thing, "order": order, "count": len(names)}
+    plain: Sequence[str] = ORDINALS[: len(names)]
     texts, called = by_place(rng, split, TEXTS, fields), by_place(rng, split, NAMES, fields)
     if by_name and rng.random() < 0.65:
         state: object = rng.choice(LISTS[split]).format(names=", ".join(names), **fields)
         if rng.random() < 0.4:
             state = {"screen": screen, f"{thing}s": list(names)}
         if rng.random() < 0.75:
-            texts = called = list(names)
+            texts = called = plain = list(names)
     else:
         state = rng.choice(PLAIN[split]).format(**fields)
         if rng.random() < 0.2:
             state = {"screen": screen}
-    return Places(texts, called, state)
+    return Places(texts, called, state, plain)
+
+
+def caption(names: Sequence[str], shown: Sequence[str], right: str) -> str:
+    """What there is, in order, and what follows from it."""
+    return f"{', '.join(f'{name} {what}' for name, what in zip(names, shown, strict=False))}: {right}"
 
 
 def by_place(rng: random.Random, split: Split, wordings: Wordings, fields: dict[str, Any]) -> list[str]:

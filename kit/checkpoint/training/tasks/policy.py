@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks.parts import Part, choice, single, yes_or_no
+from kit.checkpoint.training.tasks.parts import Part, choice, single, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, code, word
 
 LEVELS = 5
@@ -107,13 +107,15 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
 def _approval(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
     allowed = rng.random() < 0.5
     yes, given, did = ("yes", "given", "has") if allowed else ("no", "missing", "has not")
-    return _two(rng, split, APPROVALS.pick(rng, split, yes=yes, given=given, did=did, **names), allowed, level)
+    text = APPROVALS.pick(rng, split, yes=yes, given=given, did=did, **names)
+    return _two(rng, split, text, allowed, level, f"approval of {names['thing']}: {given}")
 
 
 def _role(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
     allowed = rng.random() < 0.5
     role, other = rng.sample(ROLE_NAMES, 2)
-    return _two(rng, split, ROLES.pick(rng, split, role=role, given=role if allowed else other, **names), allowed, level)
+    given = role if allowed else other
+    return _two(rng, split, ROLES.pick(rng, split, role=role, given=given, **names), allowed, level, f"only {role}, given {given}")
 
 
 def _capped(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
@@ -122,22 +124,24 @@ def _capped(rng: random.Random, split: Split, names: dict[str, str], level: int)
     top = 10 if level < 3 else rng.choice((10, 100, 100, 1000))
     small, large = sorted(rng.sample(range(1, top + 1), 2))
     cap, n = (large, small) if allowed == most else (small, large)
-    return _two(rng, split, (CAPS if most else FLOORS).pick(rng, split, cap=cap, n=n, **names), allowed, level)
+    told = f"{n} is {'above' if n > cap else 'below'} {cap}, at {'most' if most else 'least'} {cap}"
+    return _two(rng, split, (CAPS if most else FLOORS).pick(rng, split, cap=cap, n=n, **names), allowed, level, told)
 
 
 def _limit(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
     """Two bounds with a third verdict between them."""
     low = rng.choice((5, 10, 20, 50, 100, 200, 300))
     high = low * rng.choice((2, 3, 4, 5))
-    verdict = rng.randrange(3)
-    amount = (rng.randint(1, low - 1), rng.randint(high + 1, high * 3), rng.randint(low + 1, high - 1))[verdict]
+    place = rng.randrange(3)
+    amount = (rng.randint(1, low - 1), rng.randint(high + 1, high * 3), rng.randint(low + 1, high - 1))[place]
     rule = LIMITS.pick(rng, split, low=low, high=high, **names)
     state: object = f"{rule} {CASES.pick(rng, split, n=amount, **names)}"
     if rng.random() < 0.25:
         state = {"policy": rule, "amount": amount, "by": names["person"]}
     texts = VERDICTS.pick(rng, split).split("|")
-    right = texts.pop(verdict)
-    return Part(state, *choice(rng, ASK.pick(rng, split), right, texts))
+    right = texts.pop(place)
+    told = (f"{amount} is below {low}: allow", f"{amount} is above {high}: refuse", f"{amount} is above {low}, below {high}: escalate")[place]
+    return Part(state, *choice(rng, ASK.pick(rng, split), right, texts), reason=told)
 
 
 def _handbook(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
@@ -156,6 +160,11 @@ def _handbook(rng: random.Random, split: Split, names: dict[str, str], level: in
         "role": f"{person}, {role if allowed else given}, asks for the {names['noun']}.",
         "limit": f"{person} orders {amount}.",
     }[kept]  # fmt: skip
+    told = {
+        "thing": f"{rules['thing']} approval of {thing}: {'given' if allowed else 'missing'}",
+        "role": f"{rules['role']} only {role}, given {role if allowed else given}",
+        "limit": f"{rules['limit']} {amount} is {'below' if allowed else 'above'} {low}",
+    }[kept]  # fmt: skip
     stated = [kept, *rng.sample([name for name in rules if name != kept], rng.randint(1, 3))]
     rng.shuffle(stated)
     numbered = rng.random() < 0.5
@@ -163,7 +172,7 @@ def _handbook(rng: random.Random, split: Split, names: dict[str, str], level: in
     state: object = "\n".join((*lines, f"Case: {case}"))
     if rng.random() < 0.4:
         state = {"policy": lines, "case": case}
-    return _two(rng, split, state, allowed, level)
+    return _two(rng, split, state, allowed, level, told)
 
 
 def _record(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
@@ -173,15 +182,16 @@ def _record(rng: random.Random, split: Split, names: dict[str, str], level: int)
     given: object = rng.choice((("yes", "no"), (True, False), ("given", "missing")))[not allowed]
     request = {rng.choice(("change", "request", "action")): thing, "by": names["person"], "ref": names["ref"]}
     state = {"policy": APPROVAL_RULES.pick(rng, split, thing=thing), "request": request, rng.choice(("approved", "approval")): given}
-    return _two(rng, split, state, allowed, level)
+    return _two(rng, split, state, allowed, level, f"approval of {thing}: {'given' if allowed else 'missing'}")
 
 
-def _two(rng: random.Random, split: Split, state: object, allowed: bool, level: int) -> Part:
+def _two(rng: random.Random, split: Split, state: object, allowed: bool, level: int, told: str) -> Part:
+    told = f"{told}: {verdict(allowed)}"
     rule, _, case = state.partition(". ") if isinstance(state, str) else ("", "", "")
     if level > 1 and case and "\n" not in case and rng.random() < 0.2:
         state = {"policy": rule, "case": case}
     if rng.random() < 0.5:
-        return Part(state, *yes_or_no(rng, split, ASK_ALLOWED.pick(rng, split), allowed))
+        return Part(state, *yes_or_no(rng, split, ASK_ALLOWED.pick(rng, split), allowed), reason=told)
     texts = VERDICTS.pick(rng, split).split("|")[:2]
     right = texts.pop(int(not allowed))
-    return Part(state, *choice(rng, ASK.pick(rng, split), right, texts))
+    return Part(state, *choice(rng, ASK.pick(rng, split), right, texts), reason=told)

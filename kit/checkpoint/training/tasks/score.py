@@ -122,7 +122,9 @@ def _done(rng: random.Random, split: Split, level: int) -> Part:
     shown = rng.choice((("[x]", "[ ]"), ("done", "open"), ("yes", "no")))
     state = f"{key}\n" + "\n".join(f"{n + 1} {shown[not mark]}" for n, mark in enumerate(marks))
     unit = rng.choice(("{n}", "{n} done", "{n} finished"))
-    return Part(state, score(DONE.pick(rng, split, key=key), [unit.format(n=n) for n in range(count)]), right)
+    told = ", ".join(f"{n + 1} {shown[not mark]}" for n, mark in enumerate(marks))
+    question = score(DONE.pick(rng, split, key=key), [unit.format(n=n) for n in range(count)])
+    return Part(state, question, right, reason=f"{told}: {right}")
 
 
 def _names(rng: random.Random, split: Split) -> dict[str, str]:

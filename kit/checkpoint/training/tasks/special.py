@@ -29,7 +29,7 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
     else:
         base = match.part(rng, split, level + 1)
         text = _marked(rng, split, base.state) if isinstance(base.state, str) else _logged(rng, split, base.state)
-    return single(rng, "special", split, level, Part(text, base.question, base.right))
+    return single(rng, "special", split, level, Part(text, base.question, base.right, reason=base.reason))
 
 
 def _logged(rng: random.Random, split: Split, state: object) -> object:

@@ -8,14 +8,15 @@ from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
 from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
-from kit.checkpoint.training.tasks.parts import Part, choice, listed, score, single, yes_or_no
-from kit.checkpoint.training.tasks.places import ORDINALS
+from kit.checkpoint.training.tasks.parts import Part, choice, listed, score, single, told, yes_or_no
+from kit.checkpoint.training.tasks.places import ORDINALS, caption
 from kit.checkpoint.training.vocabulary import Wordings
 
-LEVELS = 3
+LEVELS = 4
 SIZE = (256, 256)  # of the smallest area that is not enlarged: four images are 256 tokens
 OTHERS = ((320, 256), (256, 288), (384, 192), (288, 256))  # sizes of some of two or three
 SHAPES = ("circle", "square", "triangle", "cross")
+Shown = tuple[str, list[Image.Image], list[str]]  # the question, the images, what each shows
 SHAPE = Wordings(
     train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?", "Where is the {what}?", "Which one shows a {what}?", "Which of the pictures shows a {what}?", "Find the image with the {what}.", "Which image has a {what}?"),
     calibration=("Which picture shows a {what}?",), held_out=("Which of the images shows the {what}?", "Find the picture with a {what}."),
@@ -59,29 +60,30 @@ STATES = Wordings(
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: which of two has a colour; 1: shapes, three; 2: gauges, four."""
+    """0: which of two has a colour; 1: is one, how many, three; 2: shapes; 3: gauges, four."""
     return single(rng, "which_image", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """Some images and which of them is meant, whether one is, or how many are."""
-    count = rng.choice(((2,), (2, 2, 3), (2, 2, 3, 3, 4))[level])
-    kind = rng.choice((_colours, _shapes, _gauges)[: level + 1])
+    count = rng.choice(((2,), (2, 2, 3), (2, 2, 3), (2, 2, 3, 3, 4))[level])
+    kind = rng.choice((_colours, _shapes, _gauges)[: max(level, 1)])
     state = STATES.pick(rng, split, n=count)
     if level > 0 and kind is not _gauges and rng.random() < 0.5:
-        return Part(state, *_judged(rng, split, count, kind is _shapes))
+        question, right, images, shown = _judged(rng, split, count, kind is _shapes)
+        return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
     target = rng.randrange(count)
-    asked, images = kind(rng, split, count, target)
+    asked, images, shown = kind(rng, split, count, target)
     texts = _named(rng, split, OPTIONS, count)
     if level == 0 or rng.random() < 0.5:
         question, right = listed(rng, asked, texts), target
     else:
         question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
-    return Part(state, question, right, images)
+    return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
 
 
-def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image]]:
-    """Yes or no about one image, or how many of them show it."""
+def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
+    """Yes or no about one image, or how many of them show it; the images and what each shows."""
     what = rng.choice(SHAPES if shapes else STATUS[:4])
     rest = [item for item in (SHAPES if shapes else STATUS) if item != what]
     called = what if shapes else colour_word(rng, what)
@@ -98,7 +100,7 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
         rng.shuffle(shown)
         asked = (MANY_SHAPES if shapes else MANY_COLOURS).pick(rng, split, what=called)
         question = score(asked, [str(n) for n in range(count + 1)])
-    return question, right, (_shape_images if shapes else _colour_images)(rng, split, shown)
+    return question, right, (_shape_images if shapes else _colour_images)(rng, split, shown), shown
 
 
 def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> list[str]:
@@ -110,11 +112,11 @@ def _size(rng: random.Random, count: int) -> tuple[int, int]:
     return rng.choice(OTHERS) if count < 4 and rng.random() < 0.2 else SIZE
 
 
-def _shapes(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
+def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     shape = rng.choice(SHAPES)
     rest = [item for item in SHAPES if item != shape]
     shown = [shape if n == target else rng.choice(rest) for n in range(count)]
-    return SHAPE.pick(rng, split, what=shape), _shape_images(rng, split, shown)
+    return SHAPE.pick(rng, split, what=shape), _shape_images(rng, split, shown), shown
 
 
 def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> list[Image.Image]:
@@ -130,11 +132,11 @@ def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> list[Im
     return images
 
 
-def _colours(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
+def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     colour = rng.choice(STATUS[:4])
     rest = [item for item in STATUS if item != colour]
     shown = [colour if n == target else rng.choice(rest) for n in range(count)]
-    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), _colour_images(rng, split, shown)
+    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), _colour_images(rng, split, shown), shown
 
 
 def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> list[Image.Image]:
@@ -155,7 +157,7 @@ def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> list[I
     return images
 
 
-def _gauges(rng: random.Random, split: Split, count: int, target: int) -> tuple[str, list[Image.Image]]:
+def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     highest = rng.randint(45, 98)
     fills = [highest if n == target else rng.randint(4, highest - 16) for n in range(count)]
     top, tall = rng.randint(40, 150), rng.choice((30, 44, 58))
@@ -166,4 +168,4 @@ def _gauges(rng: random.Random, split: Split, count: int, target: int) -> tuple[
         screen.box((left, top, right, top + tall), screen.theme.card, screen.theme.ink, 1, 0 if split == "train" else 6)
         screen.box((left, top, left + (right - left) * fill / 100, top + tall), screen.theme.status[rng.choice(STATUS[:4])])
         images.append(screen.image)
-    return FULLEST.pick(rng, split), images
+    return FULLEST.pick(rng, split), images, [str(fill // 10) for fill in fills]
