@@ -226,6 +226,7 @@ def samples(rank: int, source: Source, table: Table) -> Iterator[tuple[int, Enco
                 phase = table.phase
                 number = settings.seed * SPAN + phase * PHASE_SPAN + source.resumed * RESUME_SPAN + rank
         family, level = mixture.draw(random.Random(f"mixture/{number}"))
-        for encoded in encoder.encode(drawn(family, "train", number, level), FORMS[PHASES[phase]]):
+        form, told = FORMS[PHASES[phase]], settings.rates(PHASES[phase]).reason > 0
+        for encoded in encoder.encode(drawn(family, "train", number, level), form, told):
             yield phase, encoded
         number += settings.workers

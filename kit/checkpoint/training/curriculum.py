@@ -21,7 +21,8 @@ FIRST = ("match", "lookup", "facts", "numbers")  # at level 0; the others join w
 BEGUN = 0.75  # accuracy at level 0 of FIRST that lets the other texts in
 CLIMB, LEAST = 0.85, 200  # accuracy at the top level that raises it, judged on so many samples
 MEMORY = 0.7  # what remains of older counts at every update
-TEXT_BY, SCREENS_FROM, SCREENS_BY = 0.05, 0.03, 0.1  # of the phase's time
+JOINED_BY = 0.05  # of the phase's time
+UNSEEN = 0.5  # the error a level counts with that a family has not climbed to, for the share of screens
 PUSHED = (0.5, 0.75)  # of the phase: between these every family is raised to its last level, ready or not
 FLOOR, CAP = 0.12, 4.0  # weight = FLOOR + error; at most CAP times the smallest
 
@@ -71,7 +72,8 @@ class Table:
 
 @dataclass
 class Curriculum:
-    """The rule. levels: how many each family has. screens: the families with images. images: their share of samples."""
+    """The rule. levels: how many each family has. screens: the families with images. images, most_images: the least and the
+    largest share of samples that are theirs; between them it is their share of the errors that remain."""
 
     levels: Mapping[str, int]
     screens: Sequence[str]
@@ -81,10 +83,11 @@ class Curriculum:
     seen: NDArray[np.float64]  # [families, most levels], fading
     right: NDArray[np.float64]
     fixed_weights: dict[str, float]  # set by hand
+    most_images: float = 0.0
 
     @classmethod
     def begin(
-        cls, levels: Mapping[str, int], screens: Sequence[str], images: float, full: bool = False
+        cls, levels: Mapping[str, int], screens: Sequence[str], images: float, full: bool = False, most_images: float = 0.0
     ) -> Curriculum:
         """At the start of the base: FIRST at level 0. With `full`: everything at its top level, as for the adapter."""
         shape = (len(levels), max(levels.values()))
@@ -99,6 +102,7 @@ class Curriculum:
             np.zeros(shape),
             np.zeros(shape),
             {},
+            most_images,
         )
 
     @property
@@ -142,30 +146,36 @@ class Curriculum:
         first = [name for name in FIRST if name in self.levels]
         reached = [max(self.accuracy(name, 0) or 0.0, float(self.tops[name] > 0)) for name in first]
         begun = bool(reached) and min(reached) >= BEGUN
-        texts = {name for name in self.levels if name not in self.screens} - self.joined
-        screens = set(self.screens) - self.joined
-        changes = []
-        if texts and (begun or fraction >= TEXT_BY):
-            self.joined |= texts
-            changes.append(f"texts join at {fraction:.3f}: {', '.join(sorted(texts))}")
-        if screens and ((begun and fraction >= SCREENS_FROM) or fraction >= SCREENS_BY):
-            self.joined |= screens
-            changes.append(f"screens join at {fraction:.3f}: {', '.join(sorted(screens))}")
-        return changes
+        others = set(self.levels) - self.joined
+        if not others or not (begun or fraction >= JOINED_BY):
+            return []
+        self.joined |= others
+        return [f"the others join at {fraction:.3f}: {', '.join(sorted(others))}"]
 
     def weights(self) -> dict[str, float]:
-        """Of every family that has joined, sum 1: FLOOR plus the error that remains, screens together `images`."""
+        """Of every family that has joined, sum 1: FLOOR plus the error that remains, screens together `share`."""
         errors = {name: self._error(name) for name in self.levels if name in self.joined}
         raw = {name: FLOOR + error for name, error in errors.items()}
         least = min(raw.values())
         raw = {name: self.fixed_weights.get(name, min(value, CAP * least)) for name, value in raw.items()}
         groups = [[n for n in raw if n not in self.screens], [n for n in raw if n in self.screens]]
-        shares = [1.0 - self.images, self.images] if all(groups) else [1.0, 1.0]
+        shares = [1.0 - self.share(), self.share()] if all(groups) else [1.0, 1.0]
         return {
             name: share * raw[name] / sum(raw[n] for n in group)
             for group, share in zip(groups, shares, strict=True)
             for name in group
         }
+
+    def share(self) -> float:
+        """Of samples with screens: the screens' part of what remains to be learned, within its bounds."""
+        left = {name: self._left(name) for name in self.levels}
+        wanted = sum(left[name] for name in self.screens) / max(sum(left.values()), 1e-9)
+        return min(max(wanted, self.images), max(self.most_images, self.images))
+
+    def _left(self, family: str) -> float:
+        """The mean error over all levels of a family, UNSEEN where it is not known."""
+        known = [self.accuracy(family, level) for level in range(self.levels[family])]
+        return sum(UNSEEN if value is None else 1.0 - value for value in known) / len(known)
 
     def _error(self, family: str) -> float:
         """The mean error over a family's levels; one it has not climbed to counts as missed, as far as the next level."""

@@ -93,7 +93,9 @@ class Run:
         self.clock = Clock(held["seconds"] if held else 0.0)
         self.journal = Journal(options.out, self.clock, options.quiet)
         levels, screens = dict(options.levels), tuple(name for name in SCREENS if name in options.levels)
-        self.curriculum = Curriculum.begin(levels, screens, self.settings.images)
+        self.curriculum = Curriculum.begin(
+            levels, screens, self.settings.images, most_images=self.settings.most_images
+        )
         self.table = Table(tuple(levels))
         self.control = Control(options.out / "control.json")
         self.jobs = jobs(levels, self.settings.amounts)

@@ -90,7 +90,7 @@ class PhaseLoop:
         self._held: deque[tuple[Any, Callable[[], None]]] = deque()
         self._kept = self.step.state()
         self._rate = 0.0
-        self._losses: list[tuple[int, float, float, float, float]] = []
+        self._losses: list[tuple[int, float, float, float, float, float]] = []
         judged = saved = self.clock.now()
         self._waited = self.feed.waited
         while not self._over():
@@ -167,7 +167,7 @@ class PhaseLoop:
         if not math.isfinite(counts.label + counts.flag):
             self._restore(counts.label)
             return
-        self._losses.append((counts.steps, counts.label, counts.flag, counts.text, counts.hint))
+        self._losses.append((counts.steps, counts.label, counts.flag, counts.text, counts.reason, counts.hint))
         shape = self.curriculum.seen.shape
         seen, right = counts.seen.reshape(shape), counts.right.reshape(shape)
         self._add_seen(seen)
@@ -202,14 +202,14 @@ class PhaseLoop:
             self._write_table()
         self._count()
         steps = sum(losses[0] for losses in self._losses)
-        label, flag, text, hint = (
-            _mean([(losses[0], losses[which]) for losses in self._losses]) for which in (1, 2, 3, 4)
+        label, flag, text, reason, hint = (
+            _mean([(losses[0], losses[which]) for losses in self._losses]) for which in (1, 2, 3, 4, 5)
         )
         waited = self.feed.waited - self._waited
         accuracy = self.judge()
         self.journal.write(
             "evaluation", phase=self.phase, step=self.progress.steps, fraction=round(self.fraction, 4),
-            loss=label, flag_loss=flag, text_loss=text, hint_loss=hint, rate=self._rate,
+            loss=label, flag_loss=flag, text_loss=text, reason_loss=reason, hint_loss=hint, rate=self._rate,
             steps_per_second=round(steps / window, 2), wait_share=round(min(1.0, waited / window), 3),
             held_out=accuracy, mean=round(sum(accuracy.values()) / max(1, len(accuracy)), 4), table=self.curriculum.table(),
             too_long=self.feed.too_long(),

@@ -54,8 +54,8 @@ BUCKETS = (
 class Rates:
     """Of one phase. share: of the run's seconds. warm_up: steps. decay: of matrices. flags: weight of the candidates' loss.
 
-    text: weight of the next token's loss on prompts without images; hint: of the right text's at the end of the question;
-    0 leaves one out.
+    text: weight of the next token's loss in prompts, behind their images; reason: in reasons, which prompts end with where this
+    is not 0; hint: of the right text's at the end of the question. 0 leaves one out.
     """
 
     share: float
@@ -64,6 +64,7 @@ class Rates:
     decay: float = 0.1
     flags: float = 1.0
     text: float = 0.0
+    reason: float = 0.0
     hint: float = 0.0
 
 
@@ -71,8 +72,8 @@ class Rates:
 class Amounts:
     """Samples a family and level. quick: of the regular evaluation, a family."""
 
-    held_out: int = 100
-    calibration: int = 60
+    held_out: int = 150
+    calibration: int = 120
     permuted: int = 400
     quick: int = 200
 
@@ -81,8 +82,9 @@ class Amounts:
 class Settings:
     """seconds: of wall time for everything. steps: of a phase at most, 0 for as many as fit.
 
-    dropout: of BPE merges, which the library draws without a seed. below: the share of samples from under a family's level. images: the share of samples with
-    screens once they have joined. slots: batches a worker prepares ahead.
+    dropout: of BPE merges, which the library draws without a seed. below: the share of samples from under a family's level.
+    images, most_images: the least and the largest share of samples with screens once they have joined; between them it
+    follows the errors. slots: batches a worker prepares ahead.
     """
 
     seconds: float = 1300.0
@@ -90,13 +92,14 @@ class Settings:
     seed: int = 1
     workers: int = 20
     buckets: tuple[Bucket, ...] = BUCKETS
-    base: Rates = Rates(share=0.76, peak=2.5e-3, text=1.0, hint=0.3)
-    adapter: Rates = Rates(share=0.17, peak=1.5e-3, warm_up=50, decay=0.0)
+    base: Rates = Rates(share=0.84, peak=2.5e-3, text=1.0, reason=1.0, hint=0.3)
+    adapter: Rates = Rates(share=0.12, peak=1.5e-3, warm_up=50, decay=0.0)
     amounts: Amounts = field(default_factory=Amounts)
     clip: float = 1.0
-    dropout: float = 0.1
+    dropout: float = 0.15
     below: float = 0.4
-    images: float = 0.28
+    images: float = 0.3
+    most_images: float = 0.5
     slots: int = 3
     curriculum_every: int = 100  # steps
     evaluate_every: float = 45.0  # seconds
@@ -125,7 +128,7 @@ TINY = Settings(
     steps=20,
     workers=1,
     buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(512, 1024, 4)),
-    base=Rates(share=0.5, peak=2e-3, warm_up=5, text=0.3, hint=0.3),
+    base=Rates(share=0.5, peak=2e-3, warm_up=5, text=0.3, reason=1.0, hint=0.3),
     adapter=Rates(share=0.5, peak=1.5e-3, warm_up=5, decay=0.0),
     amounts=Amounts(held_out=2, calibration=2, permuted=4, quick=4),
     curriculum_every=5,

@@ -29,12 +29,13 @@ State = dict[str, dict[str, Tensor]]
 
 @dataclass(frozen=True)
 class Counts:
-    """Since the last reading. steps; label, flag, text, hint: mean losses, NaN where there was none; seen, right: [cells]."""
+    """Since the last reading. steps; label, flag, text, reason, hint: mean losses, NaN where there is none; seen, right: [cells]."""
 
     steps: int
     label: float
     flag: float
     text: float
+    reason: float
     hint: float
     seen: NDArray[np.float64]
     right: NDArray[np.float64]
@@ -45,7 +46,8 @@ class Step:
 
     labels: the 32 token ids. marks: of `hints.marks`. cells: families times levels. The flag says "this is the right one" and serves training
     only: copying begins with it. The loss of the next token, where a phase has one, teaches what stands beside what:
-    without it no value was ever found by its key. Parameters of the vision tower move on batches with images alone.
+    without it no value was ever found by its key. That of the reason behind the answer teaches what the answer rests on,
+    which of a screen is all that is to be seen on it. Parameters of the vision tower move on batches with images alone.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Step:
         self._graphs: dict[Bucket, torch.cuda.CUDAGraph] = {}
         cuda = self.device.type == "cuda"
         self._pool: Any = torch.cuda.graph_pool_handle() if cuda else None
-        self._text_loss = torch.compile(text_loss, dynamic=False) if cuda else text_loss
+        self._text_losses = torch.compile(text_losses, dynamic=False) if cuda else text_losses
 
     def run(self, arrived: Arrived, rate: float) -> bool:
         """One step on a batch; True where its bucket was captured first. On a GPU it returns before the step is over."""
@@ -93,13 +95,19 @@ class Step:
 
     def read(self) -> Counts:
         """Counts since the last reading; waits for the device."""
-        steps, label, flag, texts, text, hint = self._sums.tolist()
+        steps, label, flag, text, reason, hint = self._sums.tolist()
         seen, right = (t.double().cpu().numpy().copy() for t in (self._seen, self._right))
         for tensor in (self._sums, self._seen, self._right):
             tensor.zero_()
-        none = float("nan")
-        label, flag, hint = (label / steps, flag / steps, hint / steps) if steps else (none, none, none)
-        return Counts(int(steps), label, flag, text / texts if texts else none, hint, seen, right)
+        rates = self.rates
+
+        def mean(total: float, weight: float) -> float:
+            return total / steps if steps and weight else float("nan")
+
+        return Counts(
+            int(steps), mean(label, 1), mean(flag, rates.flags), mean(text, rates.text), mean(reason, rates.reason),
+            mean(hint, rates.hint), seen, right,
+        )  # fmt: skip
 
     def state(self) -> State:
         """Parameters, moments and steps taken, by parameter, on the CPU."""
@@ -178,17 +186,15 @@ class Step:
 
     def _step(self, batch: Batch, cells: Tensor) -> None:
         images = batch.pixels is not None
-        texts = self.rates.text > 0 and not images
+        rates, head = self.rates, self.network.lm_head.weight
         rows = self.network(batch)
         label, flag, right = self._losses(rows, batch)
-        text = (
-            self._text_loss(rows.flatten(0, 1), self.network.lm_head.weight, *next_tokens(batch))
-            if texts
-            else 0 * label
-        )
-        hinted = self.rates.hint > 0
-        hint = hint_loss(rows, self.network.lm_head.weight, batch, *self._marks) if hinted else 0 * label
-        loss = label + self.rates.flags * flag + self.rates.text * text + self.rates.hint * hint
+        text = reason = hint = 0 * label
+        if rates.text > 0 or rates.reason > 0:
+            text, reason = self._text_losses(rows.flatten(0, 1), head, *next_tokens(batch))
+        if rates.hint > 0:
+            hint = hint_loss(rows, head, batch, *self._marks)
+        loss = label + rates.flags * flag + rates.text * text + rates.reason * reason + rates.hint * hint
         loss.backward()  # type: ignore[no-untyped-call]
         moved = [*self._text.values(), *(self._vision.values() if images else ())]
         nn.utils.clip_grad_norm_(moved, self.clip, foreach=True)
@@ -198,8 +204,7 @@ class Step:
             if parameter.grad is not None:
                 parameter.grad.zero_()
         with torch.no_grad():
-            one = torch.ones_like(label)
-            self._sums += torch.stack((one, label, flag, one * texts, text, hint)).detach()
+            self._sums += torch.stack((torch.ones_like(label), label, flag, text, reason, hint)).detach()
             self._seen.scatter_add_(0, cells, torch.ones_like(right))
             self._right.scatter_add_(0, cells, right)
 
@@ -221,17 +226,24 @@ def label_logits(rows: Tensor, batch: Batch, head: Tensor, labels: Tensor) -> Te
     return logits.masked_fill(batch.line_mask == 0, float("-inf"))
 
 
-def next_tokens(batch: Batch) -> tuple[Tensor, Tensor]:
-    """[B * T] each: the token that follows, and whether it belongs to the prompt before its answer."""
-    tokens = batch.ids.shape[1]
-    before = torch.arange(tokens, device=batch.ids.device) < batch.answer.unsqueeze(-1)
-    return batch.ids.roll(-1, 1).flatten(), before.flatten()
+def next_tokens(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """[B * T] each: the token that follows, and whether it belongs to the prompt before its answer, or to the reason behind.
+
+    Of a prompt with images what follows them counts alone; of a reason, what follows the break before it.
+    """
+    place = torch.arange(batch.ids.shape[1], device=batch.ids.device)
+    answer = batch.answer.unsqueeze(-1)
+    before = (place >= batch.behind.unsqueeze(-1)) & (place < answer)
+    reason = (place > answer) & (place + 1 < batch.length.unsqueeze(-1))
+    return batch.ids.roll(-1, 1).flatten(), before.flatten(), reason.flatten()
 
 
-def text_loss(rows: Tensor, head: Tensor, wanted: Tensor, counted: Tensor) -> Tensor:
-    """Mean cross entropy of the next token. rows [N, hidden], wanted and counted [N] of `next_tokens`.
+def text_losses(rows: Tensor, head: Tensor, wanted: Tensor, before: Tensor, reason: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross entropies of the next token, in prompts and in reasons; 0 where there is none.
 
-    Flat, so that one compiled program serves every bucket of as many tokens.
+    rows [N, hidden]; wanted, before and reason [N] of `next_tokens`. Flat, so that one compiled program serves every bucket
+    of as many tokens.
     """
     each = F.cross_entropy(F.linear(rows, head.to(rows.dtype)).float(), wanted, reduction="none")
-    return (each * counted).sum() / counted.sum()
+    text, told = ((each * counted).sum() / counted.sum().clamp(min=1) for counted in (before, reason))
+    return text, told

@@ -45,13 +45,30 @@ def test_a_few_lucky_answers_do_not_raise_it() -> None:
     assert curriculum.tops["match"] == 0
 
 
-def test_texts_join_when_the_first_have_begun_and_screens_a_little_later() -> None:
+def test_all_others_join_when_the_first_have_begun() -> None:
     curriculum = begun()
-    feed(curriculum, dict.fromkeys(BEGINNERS, 0.8))
-    assert "route" in curriculum.joined
-    assert "console" not in curriculum.joined
-    feed(curriculum, dict.fromkeys(BEGINNERS, 0.8), fraction=0.04)
-    assert "console" in curriculum.joined
+    feed(curriculum, dict.fromkeys(BEGINNERS, 0.7))
+    assert curriculum.joined == set(BEGINNERS)
+    feed(curriculum, dict.fromkeys(BEGINNERS, 0.9))
+    assert curriculum.joined == set(LEVELS)
+
+
+def test_the_share_of_screens_follows_their_errors_within_bounds() -> None:
+    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, full=True, most_images=0.5)
+
+    def learned(texts: float, screens: float) -> float:
+        seen = np.full_like(curriculum.seen, 1000.0)
+        right = seen * texts
+        right[curriculum.families.index("console")] = 1000.0 * screens
+        curriculum.seen, curriculum.right = seen, right
+        assert curriculum.weights()["console"] == pytest.approx(curriculum.share())
+        return curriculum.share()
+
+    assert learned(0.5, 0.5) == 0.3
+    assert learned(0.95, 0.87) == pytest.approx(0.13 / 0.33)
+    assert learned(0.99, 0.6) == 0.5
+    curriculum.images = 0.7  # by hand
+    assert learned(0.99, 0.6) == 0.7
 
 
 def test_with_time_everything_joins_and_reaches_its_last_level() -> None:

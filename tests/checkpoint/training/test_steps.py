@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,11 @@ from torch import nn
 
 from kit.checkpoint.training.batch import Batch
 from kit.checkpoint.training.batches import CELLS, Arrived
+from kit.checkpoint.training.encode import Encoded
 from kit.checkpoint.training.network import Decider
-from kit.checkpoint.training.packing import pack
+from kit.checkpoint.training.packing import IMAGE_TOKEN, pack
 from kit.checkpoint.training.settings import Bucket, Rates
-from kit.checkpoint.training.steps import VISION, Step, label_logits, next_tokens, text_loss
+from kit.checkpoint.training.steps import VISION, Step, label_logits, next_tokens, text_losses
 from tests.checkpoint.training import tiny_network
 from tests.checkpoint.training.random_decider import prompt
 
@@ -92,12 +95,45 @@ def test_labels_that_are_no_candidate_cannot_be_chosen() -> None:
     assert torch.isinf(logits[0, 3:]).all()
 
 
-def test_the_next_tokens_are_those_of_the_prompt_up_to_its_answer() -> None:
-    items = [prompt(20), prompt(30, seed=1)]
-    batch = Batch.of(pack(items, 64))
-    wanted, counted = next_tokens(batch)
-    for row, item in enumerate(items):
-        assert counted.view(2, 64)[row].sum() == item.answer
-        assert wanted.view(2, 64)[row, : item.answer].tolist() == item.ids[1:]
+def with_reason(item: Encoded, reason: list[int]) -> Encoded:
+    return dataclasses.replace(item, ids=[*item.ids, 0, *reason])
+
+
+def test_the_next_tokens_are_those_of_the_prompt_and_of_the_reason_behind_it() -> None:
+    items = [prompt(20), with_reason(prompt(30, seed=1), [7, 8, 9]), with_reason(prompt(20, [(16, 16)]), [5])]
+    batch = Batch.of(pack(items, 128, 256))
+    wanted, before, reason = (found.view(3, 128) for found in next_tokens(batch))
+    assert wanted[0][before[0]].tolist() == items[0].ids[1:]
+    assert wanted[1][before[1]].tolist() == items[1].ids[1 : items[1].answer + 1]
+    behind = len(items[2].ids) - items[2].ids[::-1].index(IMAGE_TOKEN)
+    assert wanted[2][before[2]].tolist() == items[2].ids[behind + 1 : items[2].answer + 1]
+    assert [row[told].tolist() for row, told in zip(wanted, reason, strict=True)] == [[], [7, 8, 9], [5]]
+
+
+def test_a_loss_is_the_mean_of_its_own_tokens_and_nothing_without_any() -> None:
+    batch = Batch.of(pack([with_reason(prompt(30, seed=1), [7, 8, 9])], 64))
+    wanted, before, reason = next_tokens(batch)
     sure = nn.functional.one_hot(wanted, 4096).float() * 50
-    assert text_loss(sure, torch.eye(4096), wanted, counted) < 1e-3
+    assert max(text_losses(sure, torch.eye(4096), wanted, before, reason)) < 1e-3
+    blind = sure * ~reason.unsqueeze(-1)
+    text, told = text_losses(blind, torch.eye(4096), wanted, before, reason)
+    assert text < 1e-3
+    assert told == pytest.approx(np.log(4096), rel=1e-4)
+    assert text_losses(sure, torch.eye(4096), wanted, before, reason & False)[1] == 0
+
+
+def test_a_reason_is_learned_and_no_answer_depends_on_it() -> None:
+    """The row at the answer is the same with and without one, and with another."""
+    step = made()
+    plain = prompt(20)
+    told, other = with_reason(plain, [7, 8, 9]), with_reason(plain, [11, 12])
+    with torch.no_grad():
+        rows = step.network(Batch.of(pack([plain, told, other], 64)))[:, plain.answer]
+    torch.testing.assert_close(rows[1:], rows[:1].expand(2, -1))
+    step.rates = dataclasses.replace(step.rates, reason=1.0)
+    arrays = pack([told, other], 128)
+    losses = []
+    for _ in range(20):
+        step.run(Arrived(0, Bucket(128, 0, 2), {**arrays, CELLS: np.array([0, 0], np.int32)}, lambda: None), 1e-2)
+        losses.append(step.read().reason)
+    assert losses[-1] < 0.2 * losses[0]
