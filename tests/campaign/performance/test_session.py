@@ -31,7 +31,7 @@ def engine(profile: Profile) -> Iterator[NativeEngine]:
 @pytest.fixture(scope="module")
 def found(profile: Profile) -> Measured:
     settings = Settings(
-        budget_s=250, blocks=2, block_ms=1, lengths=(98, 120), long=150, served=(98,), merged=(98, 392), compiled=(98,),
+        budget_s=250, blocks=5, block_ms=1, lengths=(98, 120), long=150, served=(98,), merged=(98, 392), compiled=(98,),
         compile_seconds=-1, stream=(96, 100, 104),
     )  # fmt: skip
     return session.run(profile, settings)
