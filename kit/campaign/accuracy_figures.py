@@ -15,6 +15,8 @@ from kit.campaign.reliability import BINS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+STYLES = ENGINE_STYLE | {"candidate": ENGINE_STYLE["graph"]}
+
 
 def reliability_diagram(found: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Top: every bin's share of right answers at its mean confidence. Bottom: how many answers a bin holds.
@@ -25,7 +27,7 @@ def reliability_diagram(found: Mapping[str, Mapping[str, Any]]) -> Figure:
     top.plot((0, 1), (0, 1), color=QUIET, linewidth=0.8, linestyle="--")
     width = 1 / BINS / (len(found) + 1)
     for place, (name, item) in enumerate(found.items()):
-        colour, marker = ENGINE_STYLE.get(name, (INK, "o"))
+        colour, marker = STYLES.get(name, (INK, "o"))
         bins = item["bins"]
         top.plot(
             [one["confidence"] for one in bins], [one["right"] / one["questions"] for one in bins],

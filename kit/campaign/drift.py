@@ -27,7 +27,7 @@ from kit.campaign.answers import (
 )
 from kit.campaign.lattice import Lattice, lattice
 from kit.campaign.reading import Exchange, QuestionRecord, RunRecords, is_number, read_run
-from kit.campaign.sensitivity import changed_steps, detectable, margin, steps_from_answer
+from kit.campaign.sensitivity import ROOM_STEPS, changed_steps, detectable, margin, steps_from_answer
 from kit.contract.answer import softmax
 
 FORMAT = "kit-drift/1"
@@ -178,16 +178,15 @@ def _raw_comparison(run: RunRecords, temperature: float, reference: Side, candid
 def _against_answer(run: RunRecords, temperature: float, answer: Answer, ours: QuestionRecord | None) -> dict[str, Any]:
     """Steps against an answer without recorded logits, where the profile judges frozen answers in steps.
 
-    room: whether no shift of one logit by as many steps as the profile allows would break a bound of the field.
+    room: whether the bounds of the field are asked of this question (see ROOM_STEPS).
     """
-    most = run.profile.protocol.frozen_steps
-    if not most or ours is None or not (math.isfinite(temperature) and temperature > 0):
+    if not run.profile.protocol.frozen_steps or ours is None or not (math.isfinite(temperature) and temperature > 0):
         return {}
     if len(ours.logits) != len(answer.probabilities):
         raise UnreadableAnswerError("the two sides have different numbers of candidates")
     seen = detectable(ours.logits, temperature, answer.type, run.profile.gates)
     steps = steps_from_answer(answer.probabilities, ours.logits, temperature)
-    room = seen.steps is None or seen.steps > most
+    room = seen.steps is None or seen.steps > ROOM_STEPS
     return {"max_steps": steps, "detectable_steps": seen.steps, "detectable_logit": seen.logit, "room": room}
 
 

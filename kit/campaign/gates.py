@@ -88,7 +88,7 @@ class _Over:
     """The rows one gate is about, and how many there must be.
 
     steps: of frozen answers that another CPU may be off by so many BF16 steps. The bounds of the field are then asked of
-    the questions with room alone: those where no shift of one logit by so many steps would break one.
+    the questions with room alone (`kit.campaign.sensitivity.ROOM_STEPS`).
     """
 
     engine: str

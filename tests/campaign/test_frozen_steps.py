@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kit.campaign.drift import compute_drift
-from kit.campaign.sensitivity import changed_steps, steps_from_answer
+from kit.campaign.sensitivity import ROOM_STEPS, changed_steps, steps_from_answer
 from kit.campaign.verdict import compute_verdict
 from kit.contract.answer import softmax
 from kit.evidence.floats import bf16_spacing
@@ -53,7 +53,7 @@ class TestRows:
         for row in compute_drift(tmp_path / "run")["rows"]:
             assert row["max_steps"] == 0.0
             if row["against"] == "frozen":
-                assert row["room"] == (row["detectable_steps"] is None or row["detectable_steps"] > MOST)
+                assert row["room"] == (row["detectable_steps"] is None or row["detectable_steps"] > ROOM_STEPS)
             else:
                 assert "room" not in row
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kit.campaign.stage import Stage
 
 FILE = "diagnosis.json"
+WRONG = "accuracy"  # the gate about right answers: an engine that is wrong as the reference is has nothing to explain
 
 
 def diagnose_stage(stage: Stage, verdict: Mapping[str, Any]) -> list[str]:
@@ -38,8 +39,9 @@ def diagnose_stage(stage: Stage, verdict: Mapping[str, Any]) -> list[str]:
 
 
 def failed_engines(verdict: Mapping[str, Any], reference: str) -> list[str]:
-    """Engines, but the reference, with a failed gate; in the order of the gates."""
-    found = [gate["engine"] for gate in verdict["gates"] if not gate["passed"] and gate["engine"]]
+    """Engines, but the reference, with a failed gate that tells them from the reference; in the order of the gates."""
+    failed = [gate for gate in verdict["gates"] if not gate["passed"] and gate["gate"] != WRONG]
+    found = [gate["engine"] for gate in failed if gate["engine"]]
     return [name for name in dict.fromkeys(found) if name != reference]
 
 

@@ -14,6 +14,7 @@ from kit.evidence.audit.rules import GATES, LABELS, SLACK, STEP_SLACK, Json, Key
 from kit.evidence.audit.values import is_number, short
 
 MAX_STEPS = 4096
+ROOM_STEPS = 4  # of one logit: where so few break a bound, an answer frozen on another CPU is not held to it
 LATTICE_EXPONENTS = range(21)
 LATTICE_TOLERANCE = 1e-9
 
@@ -75,7 +76,7 @@ def compute_drift(bundle: Bundle) -> Dict[Key, Json]:
                 pair = yardstick[case["id"]], sides[engine][case["id"]]
                 rows[key] = dict(compare(*pair, question, temperature, visible), modality=case["modality"])
                 if against == "frozen" and frozen_steps(bundle):
-                    rows[key].update(compare_in_steps(*pair, question, temperature, visible, frozen_steps(bundle)))
+                    rows[key].update(compare_in_steps(*pair, question, temperature, visible))
     return rows
 
 
@@ -149,10 +150,8 @@ def frozen_steps(bundle: Bundle) -> int:
     return steps
 
 
-def compare_in_steps(
-    reference: Side, candidate: Side, question: str, temperature: Any, visible: Dict[Key, Any], most: int
-) -> Json:
-    """Steps off an answer that has no recorded logits, and whether so many of one logit leave the bounds unbroken."""
+def compare_in_steps(reference: Side, candidate: Side, question: str, temperature: Any, visible: Dict[Key, Any]) -> Json:
+    """Steps off an answer that has no recorded logits, and whether a few of one logit leave the bounds unbroken."""
     mine, answer = candidate.lines.get(question), reference.response["answers"][question]
     if mine is None or not (is_number(temperature) and temperature > 0):
         return {}
@@ -163,7 +162,7 @@ def compare_in_steps(
     if key not in visible:
         visible[key] = smallest_visible(*key)
     count, logit = visible[key]
-    room = count is None or count > most
+    room = count is None or count > ROOM_STEPS
     return {"max_steps": steps_off(p, logits, temperature), "detectable_steps": count, "detectable_logit": logit, "room": room}
 
 

@@ -83,7 +83,7 @@ def test_a_reference_that_cannot_be_loaded_is_said(failed: Stage, monkeypatch: p
 
 
 def test_an_engine_without_answers_is_said(failed: Stage) -> None:
-    verdict = {"gates": [{"engine": "graph", "passed": False}]}
+    verdict = {"gates": [{"gate": "winner", "engine": "graph", "passed": False}]}
     for file in (failed.path / "records" / "graph").iterdir():
         file.unlink()
     (said,) = evidence.diagnose_stage(failed, verdict)
@@ -97,3 +97,8 @@ def test_what_cannot_be_compared_is_listed(failed: Stage) -> None:
     candidate = of_responses("native", cases, responses, {cases[0].id: "remote gave no answer within 5 s"})
     assert len(candidate.missing) == len(cases[0].questions)
     assert candidate.missing[0] == f"{cases[0].id}/{cases[0].questions[0].id}: remote gave no answer within 5 s"
+
+
+def test_an_engine_that_is_only_wrong_as_the_reference_is_has_nothing_to_explain() -> None:
+    verdict = {"gates": [{"gate": "accuracy", "engine": name, "passed": False} for name in ("reference", "native")]}
+    assert evidence.failed_engines(verdict, "reference") == []
