@@ -245,5 +245,5 @@ def text_losses(rows: Tensor, head: Tensor, wanted: Tensor, before: Tensor, reas
     of as many tokens.
     """
     each = F.cross_entropy(F.linear(rows, head.to(rows.dtype)).float(), wanted, reduction="none")
-    text, told = ((each * counted).sum() / counted.sum().clamp(min=1) for counted in (before, reason))
-    return text, told
+    text = (each * before).sum() / before.sum().clamp(min=1)
+    return text, (each * reason).sum() / reason.sum().clamp(min=1)
