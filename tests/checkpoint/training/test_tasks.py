@@ -140,6 +140,17 @@ def test_a_caption_names_everything_in_order_and_ends_in_the_answer(family: str)
         assert answer == question.candidates[sample.right[question.id]].text
 
 
+def test_marks_that_count_are_numbered_in_the_order_of_reading() -> None:
+    for index in range(40):
+        sample = drawn("count", "train", index)
+        (question,) = compile_questions(sample.questions)
+        (told,) = sample.reason.values()
+        seen, _, total = told.rpartition(": ")
+        numbers = [int(mark.split()[0]) for mark in seen.split(", ") if mark[0].isdigit()]
+        assert numbers == list(range(1, int(total) + 1))
+        assert question.candidates[sample.right[question.id]].text.split()[0] == total
+
+
 def test_a_reason_is_foretold_by_the_sample_and_by_nothing_drawn_besides() -> None:
     """What is asked for comes first; only what follows it may stand in another order."""
     for index in range(40):
