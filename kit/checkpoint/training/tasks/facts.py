@@ -131,11 +131,11 @@ def _state(rng: random.Random, split: Split, level: int) -> tuple[Record, Record
     if rng.random() < 0.5:
         shared = rng.choice(list(record))
         asides[0][shared] = _other(rng, split, record[shared])
-    entries: list[tuple[str, object]] = list(zip(parents, [record, *asides], strict=True))
+    placed: list[tuple[str, object]] = list(zip(parents, [record, *asides], strict=True))
     if rng.random() < 0.25:
-        entries.append((rng.choice(("message", "note", "text")), prose.sentence(rng, split)))
-    rng.shuffle(entries)
-    return record, dict(entries), parents[0]
+        placed.append((rng.choice(("message", "note", "text")), prose.sentence(rng, split)))
+    rng.shuffle(placed)
+    return record, dict(placed), parents[0]
 
 
 def _shown(rng: random.Random, whole: Record, level: int) -> object:

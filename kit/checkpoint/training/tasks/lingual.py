@@ -9,7 +9,7 @@ from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import facts, match, numbers, triage
 from kit.checkpoint.training.tasks.actions import split_of_pair
 from kit.checkpoint.training.tasks.languages import LANGUAGES, Language, wordings
-from kit.checkpoint.training.tasks.parts import Part, choice, listed, single
+from kit.checkpoint.training.tasks.parts import Part, choice, entries, listed, single
 from kit.checkpoint.training.tasks.parts import score as scored
 from kit.checkpoint.training.tasks.scales import SCALES
 from kit.checkpoint.training.tasks.score import ASK_GRADED as GRADED
@@ -115,16 +115,17 @@ def _fact(rng: random.Random, split: Split, code: str, count: int) -> Part:
     record = {key: rng.choice(values) for key in keys}
     answer = rng.random() < 0.5
     value = values[(record[keys[0]] == values[0]) ^ answer]
-    entries = list(record.items())
-    rng.shuffle(entries)
+    rows = list(record.items())
+    rng.shuffle(rows)
     question = _asked(rng, split, language.equal, facts.EQUAL, key=keys[0], value=value)
-    told = f"{keys[0]}: {record[keys[0]]}, {value}: {language.yes if answer else language.no}"
+    found = f"{record[keys[0]]}, {value}: {language.yes if answer else language.no}"
+    told = entries(rng, [(keys[0], found), *((key, record[key]) for key in keys[1:])], 0)
     if rng.random() < 0.5:
         texts = [language.yes, language.no]
-        return Part(dict(entries), *choice(rng, question, texts.pop(not answer), texts), reason=told)
+        return Part(dict(rows), *choice(rng, question, texts.pop(not answer), texts), reason=told)
     criteria = {"true": language.yes, "false": language.no} if rng.random() < 0.6 else None
     noul = {"type": "noul", "instructions": question} | ({"criteria": criteria} if criteria else {})
-    return Part(dict(entries), noul, int(not answer), reason=told)
+    return Part(dict(rows), noul, int(not answer), reason=told)
 
 
 def _team(rng: random.Random, split: Split, language: Language, count: int) -> Part:

@@ -75,10 +75,10 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One question about numbers."""
-    kinds = (_named, _named, _named, _position, _extreme, _count)
+    kinds = (_named, _named, _position, _extreme, _extreme, _count)
     most = (2, 4, 8, 10, 26)[level]
     count = rng.randint(2, most) if most < 26 or rng.random() < 0.7 else rng.randint(11, most)
-    return rng.choice(kinds[: (3, 4, 6, 6, 6)[level]])(rng, split, count, level)
+    return rng.choice(kinds[: (2, 3, 6, 6, 6)[level]])(rng, split, count, level)
 
 
 def _named(rng: random.Random, split: Split, count: int, level: int) -> Part:
@@ -124,7 +124,7 @@ def _extreme(rng: random.Random, split: Split, count: int, level: int) -> Part:
     )  # fmt: skip
     question = EXTREME[largest].pick(rng, split, key=key)
     ranked = sorted(rows, key=lambda name: rows[name], reverse=largest)
-    told = ", ".join(f"{name} {rows[name]}" for name in ranked)
+    told = ", ".join(f"{rows[name]} {name}" for name in ranked)  # the number first: it is found before its owner
     return Part(rng.choice(states), *choice(rng, question, right, [name for name in names if name != right]), reason=told)
 
 
