@@ -100,7 +100,7 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
         rng.shuffle(shown)
         asked = (MANY_SHAPES if shapes else MANY_COLOURS).pick(rng, split, what=called)
         question = score(asked, [str(n) for n in range(count + 1)])
-    return question, right, (_shape_images if shapes else _colour_images)(rng, split, shown), shown
+    return question, right, *(_shape_images if shapes else _colour_images)(rng, split, shown)
 
 
 def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> list[str]:
@@ -116,30 +116,34 @@ def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     shape = rng.choice(SHAPES)
     rest = [item for item in SHAPES if item != shape]
     shown = [shape if n == target else rng.choice(rest) for n in range(count)]
-    return SHAPE.pick(rng, split, what=shape), _shape_images(rng, split, shown), shown
+    return SHAPE.pick(rng, split, what=shape), *_shape_images(rng, split, shown)
 
 
-def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> list[Image.Image]:
-    images = []
+def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
+    """Images of these shapes, and the shapes with their colours."""
+    images, seen = [], []
     for kind in shown:
         screen = Screen(rng, split, _size(rng, len(shown)))
         wide, high = screen.width - 4, screen.bottom - 4
         most = min(90 if split == "train" else 80, high // 2 - 4)
         radius = rng.randint(40, most)
         x, y = rng.randint(radius + 4, wide - radius), rng.randint(radius + 4, high - radius)
-        screen.shape(kind, x, y, radius, screen.theme.status[rng.choice(STATUS)])
+        colour = rng.choice(STATUS)
+        screen.shape(kind, x, y, radius, screen.theme.status[colour])
         images.append(screen.image)
-    return images
+        seen.append(f"{colour} {kind}")
+    return images, seen
 
 
 def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     colour = rng.choice(STATUS[:4])
     rest = [item for item in STATUS if item != colour]
     shown = [colour if n == target else rng.choice(rest) for n in range(count)]
-    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), _colour_images(rng, split, shown), shown
+    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), *_colour_images(rng, split, shown)
 
 
-def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> list[Image.Image]:
+def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
+    """Images of something in these colours, and the colours."""
     images = []
     for colour in shown:
         screen = Screen(rng, split, _size(rng, len(shown)))
@@ -154,7 +158,7 @@ def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> list[I
             y = (top + tall + 12 if top < high / 3 else 8) + 13 * line
             screen.box((left + 12, y, left + rng.randint(60, 150), y + 6), screen.theme.line)
         images.append(screen.image)
-    return images
+    return images, shown
 
 
 def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
