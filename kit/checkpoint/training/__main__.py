@@ -14,7 +14,7 @@ from kit.checkpoint.training.settings import TINY, Settings, changed
 
 
 def main() -> int:
-    """0 when the run is finished, 3 when a signal stopped it with its state saved."""
+    """0 when the run is finished, 2 for what cannot be run, 3 when a signal stopped it with its state saved."""
     parser = argparse.ArgumentParser(prog="python -m kit.checkpoint.training", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--seconds", type=float, help="wall time for everything (1300)")

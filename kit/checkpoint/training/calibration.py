@@ -64,11 +64,16 @@ def error(logits: Floats, right: Indices, temperature: float, bins: int = BINS) 
 
 
 def threshold(confidence: Floats, hits: NDArray[np.bool_], trust: float = TRUST) -> float:
-    """The smallest confidence c such that answers of confidence c or more were right in `trust` of the cases; 1 where none."""
+    """The smallest confidence c such that answers of confidence c or more were right in `trust` of the cases; 1 where none.
+
+    Answers of one confidence count together.
+    """
     order = np.argsort(-confidence)
+    falling = confidence[order]
     accuracy = np.cumsum(hits[order]) / np.arange(1, len(order) + 1)
-    good = np.flatnonzero(accuracy >= trust)
-    return float(confidence[order[good[-1]]]) if len(good) else 1.0
+    last = np.append(falling[1:] < falling[:-1], True)  # of its confidence
+    good = np.flatnonzero((accuracy >= trust) & last)
+    return float(falling[good[-1]]) if len(good) else 1.0
 
 
 @dataclass(frozen=True)

@@ -52,5 +52,15 @@ def caption(sample: Sample) -> str:
     return "\n".join(textwrap.wrap(text, 60)[:6])
 
 
+def main() -> int:
+    """Write the sheet; 2 without a file or for a family that has no screens."""
+    families = sys.argv[2:] or list(SCREENS)
+    if len(sys.argv) < 2 or set(families) - set(SCREENS):
+        print(f"usage: python -m kit.checkpoint.training.contact FILE [{' | '.join(SCREENS)} ...]", file=sys.stderr)
+        return 2
+    sheet(families).save(Path(sys.argv[1]))
+    return 0
+
+
 if __name__ == "__main__":
-    sheet(sys.argv[2:] or list(SCREENS)).save(Path(sys.argv[1]))
+    sys.exit(main())

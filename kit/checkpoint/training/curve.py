@@ -11,6 +11,13 @@ from pathlib import Path
 from kit.checkpoint.training.journal import read
 
 WIDE, HIGH = 12, 7
+LOSSES = {
+    "loss": "label",
+    "flag_loss": "flag of every candidate",
+    "text_loss": "next token",
+    "reason_loss": "reason",
+    "hint_loss": "right text at the question's end",
+}
 
 
 def draw(folder: Path) -> Path:
@@ -25,11 +32,7 @@ def draw(folder: Path) -> Path:
         2, 1, figsize=(WIDE, HIGH), sharex=True, height_ratios=(2, 3)
     )
     seconds = [line["seconds"] for line in lines]
-    for key, name in (
-        ("loss", "label"),
-        ("flag_loss", "flag of every candidate"),
-        ("text_loss", "next token"),
-    ):
+    for key, name in LOSSES.items():
         losses.plot(seconds, [_number(line.get(key)) for line in lines], label=name)
     losses.set_ylabel("training loss, nats")
     losses.legend(frameon=False)

@@ -30,7 +30,7 @@ from kit.checkpoint.training.control import Control
 from kit.checkpoint.training.curriculum import Curriculum, Table
 from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
-from kit.checkpoint.training.export import adapter_options
+from kit.checkpoint.training.export import DECIDER, adapter_options
 from kit.checkpoint.training.hints import marks
 from kit.checkpoint.training.journal import Clock, Journal, write_recipe
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
@@ -43,7 +43,6 @@ from kit.checkpoint.training.tasks import LEVELS, SCREENS
 from kit.evidence.records import write_json
 
 PROGRAMS = 64  # compiled from one function at most
-DECIDER = Path(__file__).parents[1] / "decider"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Options:
 
 
 def train(options: Options) -> dict[str, Any]:
-    """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM, with the state saved.
+    """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM or Ctrl-C, with the state saved.
 
     Raises FileExistsError where `out` holds a run and is not to be resumed, StateError for a damaged state.
     """

@@ -7,7 +7,6 @@ Does not cover: who changes the table, or batches.
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,15 +40,6 @@ class Mixture:
         (family,) = rng.choices(list(self.weights), list(self.weights.values()))
         top = self.top[family]
         return family, rng.randrange(top) if top and rng.random() < self.below else top
-
-    def to_json(self) -> str:
-        """The table as one line of JSON."""
-        return json.dumps({"weights": dict(self.weights), "top": dict(self.top), "below": self.below})
-
-    @classmethod
-    def from_json(cls, text: str) -> Mixture:
-        """What `to_json` wrote."""
-        return cls(**json.loads(text))
 
 
 WEIGHTS = {

@@ -4,7 +4,7 @@ Covers: `Decider`, from a batch of token ids and patches to hidden rows: embeddi
 the decoder layers (three gated delta rule layers to one of full attention) and the final norm. Weights are FP32, the
 arithmetic BF16 under autocast, or FP32 for a comparison. A forward never looks at a value, so a whole step can be
 captured, and most of it does not know where a prompt ends, so few programs are compiled.
-Does not cover: losses (`kit.checkpoint.training.loop`), or bits: an engine rounds elsewhere.
+Does not cover: losses (`kit.checkpoint.training.steps`), or bits: an engine rounds elsewhere.
 """
 
 from __future__ import annotations

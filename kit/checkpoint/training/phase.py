@@ -21,11 +21,14 @@ from kit.checkpoint.training.control import Control
 from kit.checkpoint.training.curriculum import Curriculum, Table
 from kit.checkpoint.training.journal import Clock, Journal
 from kit.checkpoint.training.settings import PHASES, Phase, Rates, Settings
-from kit.checkpoint.training.steps import State, Step
+from kit.checkpoint.training.steps import Counts, State, Step
 
 LAST = 0.01  # the rate at the end, of its peak
 AHEAD = 4  # steps queued on a device at most
 RETRIES = 3  # times a loss that is no number is forgiven
+LOSSES = {  # as a log line has them: of `Counts`
+    "loss": "label", "flag_loss": "flag", "text_loss": "text", "reason_loss": "reason", "hint_loss": "hint",
+}  # fmt: skip
 
 
 class TrainingError(RuntimeError):
@@ -47,11 +50,11 @@ class Progress:
     seen: dict[str, int] = field(default_factory=dict)
 
 
-def _mean(losses: list[tuple[int, float]]) -> float | None:
-    """Over steps, of (steps, mean loss); None where there was no such loss."""
-    there = [(steps, loss) for steps, loss in losses if math.isfinite(loss)]
+def _mean(read: list[Counts], loss: str) -> float | None:
+    """A loss over all steps of several readings; None where there was no such loss."""
+    there = [(counts.steps, getattr(counts, loss)) for counts in read if math.isfinite(getattr(counts, loss))]
     steps = sum(count for count, _ in there)
-    return round(sum(count * loss for count, loss in there) / steps, 4) if steps else None
+    return round(sum(count * mean for count, mean in there) / steps, 4) if steps else None
 
 
 def rate_at(rates: Rates, steps: int, fraction: float) -> float:
@@ -90,7 +93,7 @@ class PhaseLoop:
         self._held: deque[tuple[Any, Callable[[], None]]] = deque()
         self._kept = self.step.state()
         self._rate = 0.0
-        self._losses: list[tuple[int, float, float, float, float, float]] = []
+        self._read: list[Counts] = []  # since the last evaluation
         judged = saved = self.clock.now()
         self._waited = self.feed.waited
         while not self._over():
@@ -167,7 +170,7 @@ class PhaseLoop:
         if not math.isfinite(counts.label + counts.flag):
             self._restore(counts.label)
             return
-        self._losses.append((counts.steps, counts.label, counts.flag, counts.text, counts.reason, counts.hint))
+        self._read.append(counts)
         shape = self.curriculum.seen.shape
         seen, right = counts.seen.reshape(shape), counts.right.reshape(shape)
         self._add_seen(seen)
@@ -201,20 +204,18 @@ class PhaseLoop:
             self.journal.write("control", phase=self.phase, step=self.progress.steps, applied=applied)
             self._write_table()
         self._count()
-        steps = sum(losses[0] for losses in self._losses)
-        label, flag, text, reason, hint = (
-            _mean([(losses[0], losses[which]) for losses in self._losses]) for which in (1, 2, 3, 4, 5)
-        )
+        steps = sum(counts.steps for counts in self._read)
+        losses = {written: _mean(self._read, loss) for written, loss in LOSSES.items()}
         waited = self.feed.waited - self._waited
         accuracy = self.judge()
         self.journal.write(
             "evaluation", phase=self.phase, step=self.progress.steps, fraction=round(self.fraction, 4),
-            loss=label, flag_loss=flag, text_loss=text, reason_loss=reason, hint_loss=hint, rate=self._rate,
+            **losses, rate=self._rate,
             steps_per_second=round(steps / window, 2), wait_share=round(min(1.0, waited / window), 3),
             held_out=accuracy, mean=round(sum(accuracy.values()) / max(1, len(accuracy)), 4), table=self.curriculum.table(),
             too_long=self.feed.too_long(),
         )  # fmt: skip
-        self._losses, self._waited = [], self.feed.waited
+        self._read, self._waited = [], self.feed.waited
 
     def _save(self) -> None:
         """Keep and save the state, unless a loss since the last count was no number."""

@@ -79,7 +79,7 @@ class Judge:
 
     def _confidence(
         self, logits: NDArray[np.float64], items: Sequence[Encoded], fitted: calibration.Fitted
-    ) -> dict[str, float]:
+    ) -> dict[str, float | None]:
         right, images = _right(items), _pictured(items)
         scaled = logits / np.where(images, fitted.mm_temperature, fitted.temperature)[:, None]
         sure = calibration.probabilities(scaled, 1.0).max(-1) >= fitted.threshold
@@ -87,7 +87,7 @@ class Judge:
             "error_before": calibration.error(logits, right, 1.0),
             "error_after": calibration.error(scaled, right, 1.0),
             "share_over_threshold": float(sure.mean()),
-            "accuracy_over_threshold": float(hits(logits, items)[sure].mean()) if sure.any() else 0.0,
+            "accuracy_over_threshold": float(hits(logits, items)[sure].mean()) if sure.any() else None,
         }
 
 

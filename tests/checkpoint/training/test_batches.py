@@ -10,7 +10,7 @@ import pytest
 
 from kit.checkpoint.training.batches import CELLS, Feed, Source, WorkerError, batches, samples
 from kit.checkpoint.training.curriculum import Table
-from kit.checkpoint.training.loop import DECIDER
+from kit.checkpoint.training.export import DECIDER
 from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for, changed
 from kit.checkpoint.training.slots import Slots, layout_of
 from kit.checkpoint.training.tasks import LEVELS

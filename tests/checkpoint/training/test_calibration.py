@@ -43,6 +43,13 @@ def test_the_threshold_is_the_least_confidence_that_can_be_trusted() -> None:
     assert calibration.threshold(confidence, ~hits) == 1.0
 
 
+def test_answers_of_one_confidence_are_trusted_together_or_not_at_all() -> None:
+    hits = np.array([True, True, False])
+    assert calibration.threshold(np.array([0.99, 0.9, 0.9]), hits) == 0.99
+    assert calibration.threshold(np.array([1.0, 1.0, 1.0]), hits, trust=0.6) == 1.0
+    assert calibration.threshold(np.array([0.9, 0.9, 0.9]), hits) == 1.0
+
+
 def test_both_kinds_of_request_get_their_own_temperature() -> None:
     text, text_right = drawn(2.0, seed=1)
     image, image_right = drawn(0.7, seed=2)

@@ -8,8 +8,8 @@ from tokenizers import Tokenizer
 
 from kit.checkpoint.training.batch import Batch
 from kit.checkpoint.training.encode import Encoded, Form, open_encoder
+from kit.checkpoint.training.export import DECIDER
 from kit.checkpoint.training.hints import hint_loss, marks, places
-from kit.checkpoint.training.loop import DECIDER
 from kit.checkpoint.training.mixture import drawn
 from kit.checkpoint.training.packing import pack
 from kit.checkpoint.training.tasks import LEVELS

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kit.checkpoint.training.encode import open_encoder
+from kit.checkpoint.training.export import DECIDER
 from kit.checkpoint.training.judged import (
     PERMUTED,
     Job,
@@ -20,7 +21,6 @@ from kit.checkpoint.training.judged import (
     questions,
     quick,
 )
-from kit.checkpoint.training.loop import DECIDER
 from kit.checkpoint.training.mixture import drawn
 from kit.checkpoint.training.settings import TINY, Amounts
 

@@ -1,4 +1,4 @@
-"""A whole run in small: both phases, calibration, results; stopping and going on; a hand on it."""
+"""A whole run in small: both phases, calibration, results; stopping and going on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 import torch
 
 from kit.checkpoint.training import loop, phase
-from kit.checkpoint.training.control import Control
-from kit.checkpoint.training.curriculum import Curriculum
 from kit.checkpoint.training.journal import read
 from kit.checkpoint.training.loop import Options, train
 from kit.checkpoint.training.phase import StoppedError, TrainingError, rate_at
@@ -115,25 +113,3 @@ def test_the_rate_rises_and_falls() -> None:
     assert rate_at(rates, 50, 0.0) == pytest.approx(2.0)
     assert rate_at(rates, 50, 0.5) == pytest.approx(1.01)
     assert rate_at(rates, 50, 1.0) == pytest.approx(0.02)
-
-
-def test_a_hand_on_a_run_sets_what_it_names_once(tmp_path: Path) -> None:
-    curriculum = Curriculum.begin({"match": 3, "facts": 2, "console": 2}, ("console",), 0.25)
-    control = Control(tmp_path / "control.json")
-    assert control.read(curriculum) is None
-    control.path.write_text('{"weights": {"facts": 2}, "tops": {"match": 9}, "rate": 0.5, "images": 0.1}')
-    assert control.read(curriculum) == {"weights": {"facts": 2}, "tops": {"match": 9}, "rate": 0.5, "images": 0.1}
-    assert (curriculum.tops["match"], curriculum.fixed_weights, control.rate) == (2, {"facts": 2.0}, 0.5)
-    assert control.read(curriculum) is None
-
-
-@pytest.mark.parametrize("text", ["{", '{"speed": 2}', '{"tops": {"nothing": 1}}', "[]", '{"rate": "fast"}'])
-def test_a_hand_that_cannot_be_read_is_refused_and_changes_nothing(tmp_path: Path, text: str) -> None:
-    curriculum = Curriculum.begin({"match": 3}, (), 0.25)
-    before = curriculum.state()
-    control = Control(tmp_path / "control.json")
-    control.path.write_text(text)
-    refused = control.read(curriculum)
-    assert refused is not None
-    assert "refused" in refused
-    assert (curriculum.state(), control.rate) == (before, 1.0)

@@ -22,8 +22,7 @@ def test_families_come_by_weight_and_levels_at_the_top_mostly() -> None:
 
 
 @pytest.mark.parametrize("table", [START, FULL])
-def test_a_table_is_read_back_as_it_was_written(table: Mixture) -> None:
-    assert Mixture.from_json(table.to_json()) == table
+def test_a_whole_table_has_every_family(table: Mixture) -> None:
     assert set(table.weights) == set(FAMILIES)
 
 
