@@ -2,7 +2,8 @@
 
 Exit codes: 0 done or pass, 1 a gate or a check failed, 2 could not judge or unusable input, 130 interrupted (Ctrl-C).
 An error that the kit defines, or a file that cannot be read, is one sentence on standard error; verbs that end in a
-line of JSON end in one then too, also where they were asked wrongly. Any other error is a defect, so it keeps its traceback, but it is no failed gate either.
+line of JSON end in one then too, also where they were asked wrongly. Any other error is a defect, so it keeps its
+traceback, but it is no failed gate either.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The process settings a bitwise claim depends on: threads, matmul precision, what may be imported.
 
 Covers: `configure(profile)`, called once and first in every process that computes (notebook, worker,
-command), by commands as `configured` or `on_device` of a profile's file, and `settings()`, the same facts read back for the evidence. Thread counts must be in the
-environment before torch is imported, so this module imports torch only inside functions.
+command), by commands as `configured` or `on_device` of a profile's file, and `settings()`, the same facts read back
+for the evidence. Thread counts must be in the environment before torch is imported, so this module imports torch only
+inside functions.
 Does not cover: which device is used (the engine's choice) or kernel selection (`kit.kernels`).
 """
 

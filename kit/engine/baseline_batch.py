@@ -21,7 +21,7 @@ KINDS = ("full_attention", "linear_attention")  # of layers, as Transformers nam
 
 
 class CapturedBatches(CapturedReference):
-    """One recording a shape: rows, tokens, images, and whether anything is masked."""
+    """One recording a shape (rows, tokens, which masks there are); the vision tower has its own, by grids."""
 
     def forward(self, inputs: Mapping[str, Tensor], grids: tuple[Grid, ...]) -> tuple[Tensor, Tensor]:
         """(logits of the last position [batch, vocabulary], final-norm rows [batch, hidden]), overwritten by the next.

@@ -56,4 +56,3 @@ class Official:
         """Free the recordings; the reference stays."""
         if self._captured is not None:
             self._captured.close()
-

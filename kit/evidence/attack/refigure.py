@@ -1,8 +1,9 @@
 """What figures, gates and counts of a doctored bundle must now be, so that they follow from its records again.
 
-Covers: counters, drift, performance, operator totals, signal summary, figures over generated questions, the verdict, and
-each stage's own result; and, for deeds that edit their rows, the figures of layers, of a noise floor and of planted faults. What an auditor can recompute a forger can
-recompute as well, so the auditor's own functions do it. A document that the deed itself wrote stays as written.
+Covers: counters, drift and right answers, performance, operator totals, signal summary, figures over generated questions,
+the verdict, and each stage's own result; and, for deeds that edit their rows, the figures of layers, of a noise floor and
+of planted faults. What an auditor can recompute a forger can recompute as well, so the auditor's own functions do it. A
+document that the deed itself wrote stays as written.
 Does not cover: names, digests and lists (`reseal`).
 """
 
