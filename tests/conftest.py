@@ -1,9 +1,14 @@
-"""One thread before torch is imported, as every CPU profile runs; no network for hub code; the tiny profile and its reference."""
+"""One thread before torch is imported, as every CPU profile runs; no network for hub code; the tiny profile and its reference.
+
+Kernels are interpreted where there is no GPU: said here, before any test module imports Triton, or `torch._dynamo`, which
+does. The interpreter is right in FP32 alone (it truncates to BF16), so tests/kernels stays in FP32; tests/gpu has BF16.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +21,8 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUME
     os.environ[name] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+if not any(Path("/dev").glob("nvidia[0-9]*")):
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture(scope="module")
