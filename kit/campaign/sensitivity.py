@@ -3,8 +3,8 @@
 A probability gate of 0.02 means one BF16 step on one question and thirty on another. So each question carries
 the change of its logit differences in steps, and the smallest shift of one logit that some gate would see.
 
-Covers: logit steps, also against an answer without its logits, and detectable steps. Does not cover: the spacing of BF16 (`kit.evidence.floats`), probability drift
-itself (`kit.campaign.drift`).
+Covers: logit steps, also against an answer without its logits, and detectable steps. Does not cover: the spacing of BF16
+(`kit.evidence.floats`), probability drift itself (`kit.campaign.drift`).
 """
 
 from __future__ import annotations

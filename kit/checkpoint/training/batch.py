@@ -22,8 +22,8 @@ class Batch:
 
     ids [B, T], padded to the right. positions [3, B, T]: time, height, width. answer [B]: index of the token whose
     row gives the label. length [B]: tokens of the row, the reason behind its answer included. behind [B]: index of the
-    first token behind its images, 0 without any. right [B]: the label to learn. lines [B, 32], line_mask float [B, 32]: the last token of every
-    candidate's line, and which of them there are.
+    first token behind its images, 0 without any. right [B]: the label to learn. lines [B, 32], line_mask float [B, 32]:
+    the last token of every candidate's line, and which of them there are.
     pixels uint8 [B, P, 768]: [channel 3][16][16] a patch, blocks of 2x2 in order; None in a batch of text.
     places, sizes [B, P, 2]: row and column of a patch, rows and columns of its image. images [B, P]: the number of
     its image, -1 for padding. slots [B, P / 4]: the token a block becomes; T, behind the last one, for padding.

@@ -199,8 +199,7 @@ def batches(
             phase = now
             for held in waiting.values():
                 held.clear()
-        patches = 0 if sample.pixels is None else len(sample.pixels)
-        bucket = bucket_for(source.settings.buckets, len(sample.ids), patches)
+        bucket = bucket_for(source.settings.buckets, len(sample.ids), sample.patches)
         if bucket is None:
             too_long[families.index(sample.family)] += 1
             continue

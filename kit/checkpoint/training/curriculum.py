@@ -22,7 +22,7 @@ BEGUN = 0.75  # accuracy at level 0 of FIRST that lets the other texts in
 CLIMB, LEAST = 0.85, 200  # accuracy at the top level that raises it, judged on so many samples
 MEMORY = 0.7  # what remains of older counts at every update
 JOINED_BY = 0.05  # of the phase's time
-UNSEEN = 0.5  # the error a level counts with that a family has not climbed to, for the share of screens
+UNSEEN = 0.5  # the error that a level counts with before it is known
 PUSHED = (0.5, 0.75)  # of the phase: between these every family is raised to its last level, ready or not
 FLOOR, CAP = 0.12, 4.0  # weight = FLOOR + error; at most CAP times the smallest
 
@@ -172,17 +172,17 @@ class Curriculum:
         wanted = sum(left[name] for name in self.screens) / max(sum(left.values()), 1e-9)
         return min(max(wanted, self.images), max(self.most_images, self.images))
 
-    def _left(self, family: str) -> float:
-        """The mean error over all levels of a family, UNSEEN where it is not known."""
-        known = [self.accuracy(family, level) for level in range(self.levels[family])]
-        return sum(UNSEEN if value is None else 1.0 - value for value in known) / len(known)
-
     def _error(self, family: str) -> float:
-        """The mean error over a family's levels; one it has not climbed to counts as missed, as far as the next level."""
-        counted = min(self.tops[family] + 1, self.levels[family])
-        known = [self.accuracy(family, level) for level in range(counted)]
-        errors = [1.0 - value if value is not None else 0.5 for value in known]
-        return sum(errors) / len(errors)
+        """The mean error over a family's levels up to its top, UNSEEN where it is not known."""
+        return self._mean_error(family, self.tops[family] + 1)
+
+    def _left(self, family: str) -> float:
+        """The same over all its levels."""
+        return self._mean_error(family, self.levels[family])
+
+    def _mean_error(self, family: str, levels: int) -> float:
+        known = [self.accuracy(family, level) for level in range(levels)]
+        return sum(UNSEEN if value is None else 1.0 - value for value in known) / len(known)
 
     def table(self) -> dict[str, dict[str, float | int | None]]:
         """What a log line shows: weight, top level, accuracy at it."""

@@ -1,8 +1,9 @@
 """Samples as arrays: what `kit.engine.prepare` makes of their bodies, without JSON, PNG or pixels twice.
 
-Covers: token ids in the contract's chat or in the bare form a base model is trained on, behind them at wish the reason of the
-answer, the label to learn, where the answer and every candidate's line end, pixels of patches and grids. Does not cover: positions
-(`kit.checkpoint.tokens.positions`), batches, or float pixels (`kit.model.pixels`). Imports no torch.
+Covers: token ids in the contract's chat or in the bare form a base model is trained on, behind them at wish the reason of
+the answer, the label to learn, where the answer and every candidate's line end, pixels of patches and grids.
+Does not cover: positions (`kit.checkpoint.tokens.positions`), batches, or float pixels (`kit.model.pixels`). Imports no
+torch.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ REQUEST = "\n\nAnswer with exactly one candidate label."  # what `user_message` 
 class Encoded:
     """One question's prompt. ids: T tokens, image pads expanded. right: index of its label among the labels.
 
-    answer: index of the token whose logits are the answer: the last, but for a reason behind it. lines: for each candidate, the index of
-    the token that ends its line. pixels: uint8 [sum of t*h*w over grids, 768], `pixel_rows` of the sample's
-    images, one array for all its questions, or None. grids: one an image.
+    answer: index of the token whose logits are the answer: the last, but for a reason behind it. lines: for each
+    candidate, the index of the token that ends its line. pixels: uint8 [sum of t*h*w over grids, 768], `pixel_rows` of
+    the sample's images, one array for all its questions, or None. grids: one an image.
     """
 
     family: str
@@ -54,6 +55,10 @@ class Encoded:
     lines: list[int]
     pixels: NDArray[np.uint8] | None
     grids: tuple[Grid, ...]
+
+    @property
+    def patches(self) -> int:
+        return 0 if self.pixels is None else len(self.pixels)
 
 
 class Encoder:

@@ -31,10 +31,10 @@ def prepared(
     """Every question once, in batches of the buckets' lengths. Raises ValueError for one that fits no bucket."""
     sorted_in: dict[Bucket, list[int]] = defaultdict(list)
     for index, item in enumerate(items):
-        bucket = bucket_for(buckets, len(item.ids), 0 if item.pixels is None else len(item.pixels))
+        bucket = bucket_for(buckets, len(item.ids), item.patches)
         if bucket is None:
             raise ValueError(
-                f"a question of {item.family} has {len(item.ids)} tokens: more than every bucket"
+                f"a question of {item.family} has {len(item.ids)} tokens and {item.patches} patches: no bucket takes it"
             )
         sorted_in[bucket].append(index)
     for bucket, indices in sorted_in.items():

@@ -145,8 +145,7 @@ def permuted(sample: Sample) -> tuple[Sample, tuple[int, ...]] | None:
 
 
 def _fits(item: Encoded, settings: Settings) -> bool:
-    patches = 0 if item.pixels is None else len(item.pixels)
-    return bucket_for(settings.buckets, len(item.ids), patches) is not None
+    return bucket_for(settings.buckets, len(item.ids), item.patches) is not None
 
 
 def quick(found: Sequence[Sequence[Encoded]], amount: int) -> list[Encoded]:

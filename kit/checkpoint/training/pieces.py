@@ -1,7 +1,8 @@
 """Text to token ids, word by word with a memory: many times faster than the library where words recur.
 
 Covers: the same ids as the library's `encode` for a byte-level BPE with the published pretokenizer (tests compare
-them), where given offsets fall among the tokens, and BPE dropout, which cuts a word alike wherever it stands in one sample. Does not cover: training (`bpe`).
+them), where given offsets fall among the tokens, and BPE dropout, which cuts a word alike wherever it stands in one
+sample. Does not cover: training (`bpe`).
 """
 
 from __future__ import annotations

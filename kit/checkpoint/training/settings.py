@@ -54,8 +54,8 @@ BUCKETS = (
 class Rates:
     """Of one phase. share: of the run's seconds. warm_up: steps. decay: of matrices. flags: weight of the candidates' loss.
 
-    text: weight of the next token's loss in prompts, behind their images; reason: in reasons, which prompts end with where this
-    is not 0; hint: of the right text's at the end of the question. 0 leaves one out.
+    text: weight of the next token's loss in prompts, behind their images; reason: in reasons, which prompts end with where
+    this is not 0; hint: of the right text's at the end of the question. 0 leaves one out.
     """
 
     share: float

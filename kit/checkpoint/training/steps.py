@@ -29,7 +29,7 @@ State = dict[str, dict[str, Tensor]]
 
 @dataclass(frozen=True)
 class Counts:
-    """Since the last reading. steps; label, flag, text, reason, hint: mean losses, NaN where there is none; seen, right: [cells]."""
+    """Since the last reading. label, flag, text, reason, hint: mean losses, NaN where there is none; seen, right: [cells]."""
 
     steps: int
     label: float
@@ -44,10 +44,11 @@ class Counts:
 class Step:
     """Trains a network's trainable parameters and a linear flag on the end of every candidate's line.
 
-    labels: the 32 token ids. marks: of `hints.marks`. cells: families times levels. The flag says "this is the right one" and serves training
-    only: copying begins with it. The loss of the next token, where a phase has one, teaches what stands beside what:
-    without it no value was ever found by its key. That of the reason behind the answer teaches what the answer rests on,
-    which of a screen is all that is to be seen on it. Parameters of the vision tower move on batches with images alone.
+    labels: the 32 token ids. marks: of `hints.marks`. cells: families times levels. The flag says "this is the right one"
+    and serves training only: copying begins with it. The loss of the next token, where a phase has one, teaches what
+    stands beside what: without it no value was ever found by its key. That of the reason behind the answer teaches what
+    the answer rests on, which of a screen is all that is to be seen on it. Parameters of the vision tower move on batches
+    with images alone.
     """
 
     def __init__(

@@ -18,6 +18,7 @@ from kit.checkpoint.training.samples import SPLITS, Split
 
 SHARES: dict[Split, int] = {"train": 4, "calibration": 1, "held-out": 1}  # of six hash buckets
 
+
 def listed(text: str) -> tuple[str, ...]:
     """The words of a text."""
     return tuple(text.split())
@@ -258,4 +259,3 @@ def distinct(draw: Callable[[], str], count: int) -> list[str]:
     while len(found) < count:
         found[draw()] = None
     return list(found)
-

@@ -1,10 +1,11 @@
 """report.html: the verdict of a run on one page that needs nothing else, for people.
 
 Verdict, scope and what is not covered come first; then gates, one question's logits on their rungs, drift with the noise
-floor, right answers of a judged profile, generated questions, layers, planted faults, operators, signal, graph caches, performance, the machine, and how to
-check all of it. Everything shown is read from the run's files; nothing is judged here and nothing here is evidence. A
-document that a bundle does not have, or that cannot be read, leaves its section out or says so: the page never stops a
-run from being packaged. Whatever a bundle says is escaped; nothing is loaded from elsewhere, and no script runs.
+floor, right answers of a judged profile, generated questions, layers, planted faults, operators, signal, graph caches,
+performance, the machine, and how to check all of it. Everything shown is read from the run's files; nothing is judged
+here and nothing here is evidence. A document that a bundle does not have, or that cannot be read, leaves its section out
+or says so: the page never stops a run from being packaged. Whatever a bundle says is escaped; nothing is loaded from
+elsewhere, and no script runs.
 
 Covers: `render`, and the order of the page. Does not cover: audits (they come later).
 """

@@ -85,7 +85,10 @@ class Screen:
     def __init__(
         self, rng: random.Random, split: Split, size: tuple[int, int] | None = None, large: float = 0.0, least: int = 0
     ) -> None:
-        """large: how often it is one of LARGE. least: pixels it is high, where no size is given. bottom: where what it shows may end, above a caption at times."""
+        """large: how often it is one of LARGE. least: pixels it is high, where no size is given.
+
+        bottom: where what it shows may end, above a caption at times.
+        """
         self.rng = rng
         self.split = split
         sizes = (LARGE if rng.random() < large else SIZES)[split]

@@ -37,8 +37,6 @@ OPTIONS = Wordings(
     calibration=("named {phrase}",), held_out=("Topic {phrase}", "\"{phrase}\"", "it is {phrase}"),
 )  # fmt: skip
 FIELDS = ("title", "subject", "name", "query", "wanted", "label", "text")
-
-
 WORDS = (1, 2, 3, 4, 4)  # of a phrase at most, by level
 
 

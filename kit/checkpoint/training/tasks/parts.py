@@ -24,8 +24,6 @@ YES_NO = Wordings(
     calibration=("Yes, it is so|No, it is not so", "That is true|That is false"),
     held_out=("Yes, it does|It does not", "Yes, that is correct|No, that is incorrect", "That holds|That does not hold", "Yes, it is|No, it is not"),
 )  # fmt: skip
-
-
 ASIDES = Wordings(  # around a question, now and then
     train=("Read the state first. {q}", "{q} Choose one.", "Look closely: {q}", "Please answer: {q}", "{q} Use only what is given.", "Question for you: {q}", "{q} Answer with one candidate.",
            "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best."),

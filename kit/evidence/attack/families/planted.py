@@ -25,7 +25,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     n, c = chance.randrange(len(told["faults"])), chance.randrange(len(told["controls"]))
     for what, deed in {**of_a_dose(n), **of_a_control(c), **of_the_lists(told, n, c)}.items():
         yield made(what, together(deed, follow))
-    for what, deed in {**of_the_document(), **of_the_figures(told, n, c)}.items():
+    for what, deed in {**of_the_document(), **of_the_figures(n, c)}.items():
         yield made(what, deed)
 
 
@@ -105,7 +105,7 @@ def of_the_document() -> dict[str, Deed]:
     }
 
 
-def of_the_figures(told: Document, n: int, c: int) -> dict[str, Deed]:
+def of_the_figures(n: int, c: int) -> dict[str, Deed]:
     return {
         "one fault more caught": change(FAULTS, "summary", "caught", by=lambda n: n + 1),
         "one fault more over HTTP": change(FAULTS, "summary", "tiers", "http", "faults", by=lambda n: n + 1),
