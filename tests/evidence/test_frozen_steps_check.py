@@ -48,4 +48,6 @@ def test_a_rule_added_afterwards_is_refused(sealed: Path, tmp_path: Path) -> Non
     tamper = Tamper(shutil.copytree(sealed, tmp_path / "bundle"))
     tamper.json("profile.json", lambda d: d["protocol"].update(frozen_steps=4096))
     tamper.reseal()
-    assert problems(tamper.path)
+    found = problems(tamper.path)
+    assert "profile_toml: profile.toml protocol frozen_steps: declares 0, profile.json has 4096" in found
+    assert any("room: is null, recomputed" in problem for problem in found)

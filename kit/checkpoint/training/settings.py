@@ -119,7 +119,10 @@ def changed(settings: Settings, assignment: str) -> Settings:
     old = getattr(owner, name, None)
     if not isinstance(old, (int, float)):
         raise ValueError(f"{assignment!r}: there is no number {path!r} in the settings")
-    new = dataclasses.replace(owner, **{name: type(old)(value)})
+    try:
+        new = dataclasses.replace(owner, **{name: type(old)(value)})
+    except ValueError as error:
+        raise ValueError(f"{assignment!r}: {path} is a number such as {old}, not {value!r}") from error
     return dataclasses.replace(settings, **{outer[0]: new}) if outer else new
 
 

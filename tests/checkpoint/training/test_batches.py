@@ -124,6 +124,9 @@ def test_a_setting_is_changed_by_its_path() -> None:
     assert changed(TINY, "base.hint=1.5").base.hint == 1.5
     assert changed(TINY, "images=0.5").images == 0.5
     assert changed(TINY, "amounts.quick=7").amounts.quick == 7
-    for wrong in ("base.nothing=1", "base=1", "images", "images=much", "no.where=1"):
-        with pytest.raises(ValueError):
+    for wrong in ("base.nothing=1", "base=1", "no.where=1"):
+        with pytest.raises(ValueError, match="there is no number"):
+            changed(TINY, wrong)
+    for wrong in ("images", "images=much", "steps=1.5"):
+        with pytest.raises(ValueError, match=r"(images|steps) is a number such as"):
             changed(TINY, wrong)
