@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--seconds", type=float, help="wall time for everything (1300)")
     parser.add_argument("--steps", type=int, help="steps of each phase at most")
-    parser.add_argument("--device", default="cuda", help="cuda or cpu")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--workers", type=int, help="processes that make batches (20)")
     parser.add_argument("--seed", type=int, help="of weights and samples (1)")
     parser.add_argument("--resume", action="store_true", help="go on from what the folder holds")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-BINS = 15
+BINS = 10
 TRUST = 0.99
 COLDEST, HOTTEST = 0.05, 20.0
 ROUNDS = 80  # of the golden section: far below the resolution of a double
@@ -52,10 +52,13 @@ def fit(logits: Floats, right: Indices) -> float:
 
 
 def error(logits: Floats, right: Indices, temperature: float, bins: int = BINS) -> float:
-    """Expected calibration error: |accuracy - mean confidence| over equal bins of confidence, weighted by their size."""
+    """Expected calibration error: |accuracy - mean confidence| over equal bins of confidence, weighted by their size.
+
+    A bin holds its upper end, and there are as many as a judged run counts by (`kit.campaign.reliability`).
+    """
     shares = probabilities(logits, temperature)
     confidence, hits = shares.max(-1), shares.argmax(-1) == right
-    places = np.minimum((confidence * bins).astype(int), bins - 1)
+    places = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     gaps = [
         abs(hits[places == n].mean() - confidence[places == n].mean()) * (places == n).mean()
         for n in np.unique(places)

@@ -86,6 +86,10 @@ class Run:
 
     def __init__(self, options: Options, held: dict[str, Any] | None, folder: Path) -> None:
         self.options, self.settings, self.folder = options, options.settings, folder
+        if held and held["seed"] != self.settings.seed:
+            raise ValueError(
+                f"{options.out} was begun with seed {held['seed']}, not {self.settings.seed}: go on with that one"
+            )
         self.held = held
         self.resumed = held["resumed"] + 1 if held else 0
         self.phase: Phase = held["phase"] if held else "base"
@@ -156,14 +160,22 @@ class Run:
             failed = int(torch.cuda.cudart().cudaHostRegister(memory.ctypes.data, memory.nbytes, 0))  # type: ignore[no-untyped-call]
             if failed:  # copies then wait, which costs time and nothing else
                 self.journal.write("not pinned", error=failed)
-                with suppress(RuntimeError):  # the error stays behind and would be taken for the next kernel's
+                with suppress(
+                    RuntimeError
+                ):  # the error stays behind and would be taken for the next kernel's
                     torch.zeros(1, device="cuda").item()
                 return
 
     def _step(self, phase: Phase) -> Step:
         cells = self.curriculum.seen.size
         step = Step(
-            self.network, self.flag, self.labels, self.marks, self.settings.rates(phase), cells, self.settings.clip
+            self.network,
+            self.flag,
+            self.labels,
+            self.marks,
+            self.settings.rates(phase),
+            cells,
+            self.settings.clip,
         )
         if self.held and self.held["phase"] == phase:
             step.restore(self.held["step"])
@@ -203,7 +215,7 @@ class Run:
     def _save(self, step: State) -> None:
         """Write the state while training goes on; the write before this one is over by then, or its error is raised."""
         document = {
-            "phase": self.phase, "seconds": self.clock.now(), "resumed": self.resumed, "step": step,
+            "seed": self.settings.seed, "phase": self.phase, "seconds": self.clock.now(), "resumed": self.resumed, "step": step,
             "curriculum": json.dumps(self.curriculum.state()),
             "progress": {phase: asdict(progress) for phase, progress in self.progress.items()},
         }  # fmt: skip

@@ -91,6 +91,9 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(loop.Run, "_stop", property(lambda self: taken == 8, lambda self, value: None), raising=False)
     with pytest.raises(StoppedError, match="step 2 of phase adapter"):
         train(options(tmp_path))
+    other = dataclasses.replace(SETTINGS, seed=SETTINGS.seed + 1)
+    with pytest.raises(ValueError, match="was begun with seed 1, not 2"):
+        train(dataclasses.replace(options(tmp_path, resume=True), settings=other))
     train(options(tmp_path, resume=True))
     assert taken == 12
     starts = [line for line in read(tmp_path / "run") if line["event"] == "start"]
