@@ -10,7 +10,7 @@ nothing trains at run time.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,11 @@ def corpus() -> Iterator[str]:
 
 def train() -> Any:
     """Train the tokenizer; the same library version gives the same file."""
+    return trained_on(corpus())
+
+
+def trained_on(texts: Iterable[str], least: int = 0) -> Any:
+    """Byte-level BPE of BPE_SIZE pieces learned from texts, and the special tokens behind them. least: times a pair occurs."""
     tokenizer = Tokenizer(models.BPE(fuse_unk=False, byte_fallback=False))
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -72,9 +77,12 @@ def train() -> Any:
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=BPE_SIZE, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), show_progress=False
+        vocab_size=BPE_SIZE,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        min_frequency=least,
+        show_progress=False,
     )
-    tokenizer.train_from_iterator(corpus(), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     # Given to the trainer they would take ids 0.. and move every label.
     for token in added_tokens(SPECIAL_TOKENS):
         tokenizer.add_special_tokens([token]) if token.special else tokenizer.add_tokens([token])

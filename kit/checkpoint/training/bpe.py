@@ -14,15 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-from kit.checkpoint.ranks import PRETOKENIZER, SPECIAL_TOKENS, added_tokens
+from kit.checkpoint.ranks import SPECIAL_TOKENS
+from kit.checkpoint.tiny_tokenizer import BPE_SIZE, trained_on
 from kit.checkpoint.training.mixture import CORPUS, stream
 from kit.contract.prompt import LABELS, SYSTEM, state_text, user_message
 from kit.contract.request import compile_questions
 from kit.evidence.records import write_atomic
 
-BPE_SIZE = 4032
 LABEL_IDS = (*range(32, 58), *range(15, 21))
 PROMPTS = 100_000
 SEED = 7
@@ -41,22 +39,7 @@ def prompts(count: int) -> Iterator[str]:
 
 def train(count: int = PROMPTS) -> Any:
     """Train the tokenizer; the same library version and count give the same file."""
-    tokenizer = Tokenizer(models.BPE(fuse_unk=False, byte_fallback=False))
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(PRETOKENIZER), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=BPE_SIZE, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), min_frequency=LEAST, show_progress=False
-    )
-    tokenizer.train_from_iterator(prompts(count), trainer)
-    # Given to the trainer they would take ids 0.. and move every label.
-    for token in added_tokens(SPECIAL_TOKENS):
-        tokenizer.add_special_tokens([token]) if token.special else tokenizer.add_tokens([token])
+    tokenizer = trained_on(prompts(count), LEAST)
     check(tokenizer)
     return tokenizer
 
