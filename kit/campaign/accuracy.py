@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kit.campaign.answers import UnreadableAnswerError, read_answer
 from kit.campaign.generated.exact import mcnemar
-from kit.campaign.reliability import reliability
 from kit.campaign.sensitivity import margin
+from kit.evidence.reliability import reliability
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Figures of right answers: the reliability diagram, confidence across and share of right answers up.
 
-Covers: one diagram for several engines or sides. Does not cover: computing bins (`kit.campaign.reliability`) or tables
+Covers: one diagram for several engines or sides. Does not cover: computing bins (`kit.evidence.reliability`) or tables
 (`kit.campaign.accuracy`). Functions take documents and judge nothing.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.figures import ENGINE_STYLE, FAINT, INK, QUIET, canvas, titled
-from kit.campaign.reliability import BINS
+from kit.evidence.reliability import BINS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

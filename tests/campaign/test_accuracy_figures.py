@@ -1,7 +1,7 @@
 """The reliability diagram: one line a side, its bins below, the number of answers in its title."""
 
 from kit.campaign.accuracy_figures import of_engines, reliability_diagram
-from kit.campaign.reliability import reliability
+from kit.evidence.reliability import reliability
 
 ANSWERS = [(0.95, True), (0.9, True), (0.85, False), (0.55, True)]
 

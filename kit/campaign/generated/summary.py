@@ -17,11 +17,11 @@ from kit.campaign import oracle_errors
 from kit.campaign.generated.exact import CONFIDENCE, mcnemar, upper_bound
 from kit.campaign.generated.lines import FORMAT, Line
 from kit.campaign.generated.source import generator_of
-from kit.campaign.reliability import reliability
 from kit.campaign.sensitivity import changed_steps, first_maximum, margin
 from kit.campaign.statistics import quantile
 from kit.contract.answer import softmax
 from kit.evidence.floats import same_bits
+from kit.evidence.reliability import reliability
 
 if TYPE_CHECKING:
     from kit.profile import Generated

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-BINS = 10
+from kit.evidence.reliability import reliability
+
 TRUST = 0.99
 COLDEST, HOTTEST = 0.05, 20.0
 ROUNDS = 80  # of the golden section: far below the resolution of a double
@@ -51,19 +52,11 @@ def fit(logits: Floats, right: Indices) -> float:
     return float(np.exp((low + high) / 2))
 
 
-def error(logits: Floats, right: Indices, temperature: float, bins: int = BINS) -> float:
-    """Expected calibration error: |accuracy - mean confidence| over equal bins of confidence, weighted by their size.
-
-    A bin holds its upper end, and there are as many as a judged run counts by (`kit.campaign.reliability`).
-    """
+def error(logits: Floats, right: Indices, temperature: float) -> float:
+    """Expected calibration error of the winners, in the bins a judged run counts by. Raises ValueError without samples."""
     shares = probabilities(logits, temperature)
-    confidence, hits = shares.max(-1), shares.argmax(-1) == right
-    places = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    gaps = [
-        abs(hits[places == n].mean() - confidence[places == n].mean()) * (places == n).mean()
-        for n in np.unique(places)
-    ]
-    return float(sum(gaps))
+    hits = shares.argmax(-1) == right
+    return float(reliability(list(zip(shares.max(-1).tolist(), hits.tolist(), strict=True)))["ece"])
 
 
 def threshold(confidence: Floats, hits: NDArray[np.bool_], trust: float = TRUST) -> float:

@@ -24,17 +24,18 @@ def reliability(answers: Sequence[Judged]) -> dict[str, Any]:
     """
     if not answers:
         raise ValueError("no answers to judge the confidence of")
+    by_bin: dict[int, list[Judged]] = {}
+    for answer in answers:
+        by_bin.setdefault(bin_of(answer[0]), []).append(answer)
     bins: list[dict[str, Any]] = []
     gaps: list[float] = []
-    for index in range(BINS):
-        inside = [answer for answer in answers if bin_of(answer[0]) == index]
-        if inside:
-            total, right = math.fsum(confidence for confidence, _ in inside), sum(right for _, right in inside)
-            bins.append({
-                "over": index / BINS, "to": (index + 1) / BINS, "questions": len(inside),
-                "confidence": total / len(inside), "right": right,
-            })  # fmt: skip
-            gaps.append(abs(total - right))
+    for index, inside in sorted(by_bin.items()):
+        total, right = math.fsum(confidence for confidence, _ in inside), sum(right for _, right in inside)
+        bins.append({
+            "over": index / BINS, "to": (index + 1) / BINS, "questions": len(inside),
+            "confidence": total / len(inside), "right": right,
+        })  # fmt: skip
+        gaps.append(abs(total - right))
     return {"ece": math.fsum(gaps) / len(answers), "bins": bins}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.campaign.reliability import bin_of, reliability
+from kit.evidence.reliability import bin_of, reliability
 
 
 def test_confidence_that_is_right_as_often_as_it_says_has_no_error() -> None:
