@@ -9,7 +9,6 @@ Does not cover: losses (`kit.checkpoint.training.steps`), or bits: an engine rou
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 
 from kit.checkpoint.training.batch import Batch
 from kit.checkpoint.training.network_delta import CHUNK, Terms, chunk_terms, scan
+from kit.checkpoint.training.network_parts import linear, turned
 from kit.checkpoint.training.network_vision import VisionNetwork
 from kit.model.config import TextConfig, parse_config
 
@@ -64,8 +64,8 @@ class Mlp(nn.Module):
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
         hidden, inner = config.hidden_size, config.intermediate_size
-        self.gate_proj, self.up_proj = _linear(hidden, inner), _linear(hidden, inner)
-        self.down_proj = _linear(inner, hidden, 2 * len(config.layer_types))
+        self.gate_proj, self.up_proj = linear(hidden, inner), linear(hidden, inner)
+        self.down_proj = linear(inner, hidden, 2 * len(config.layer_types))
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -83,14 +83,14 @@ class DeltaMixer(nn.Module):
         keys, values = config.linear_num_key_heads * self.key, heads * self.value
         self.parts, kernel = [keys, keys, values], config.linear_conv_kernel_dim
         mixed = sum(self.parts)
-        self.in_proj_qkv, self.in_proj_z = _linear(hidden, mixed), _linear(hidden, values)
-        self.in_proj_b, self.in_proj_a = _linear(hidden, heads), _linear(hidden, heads)
+        self.in_proj_qkv, self.in_proj_z = linear(hidden, mixed), linear(hidden, values)
+        self.in_proj_b, self.in_proj_a = linear(hidden, heads), linear(hidden, heads)
         self.conv1d = nn.Conv1d(mixed, mixed, kernel, groups=mixed, bias=False)
         nn.init.normal_(self.conv1d.weight, std=0.5)
         self.dt_bias = nn.Parameter(torch.linspace(-5, -1, heads))  # decays of 0.7% to 27% a token
         self.A_log = nn.Parameter(torch.zeros(heads))
         self.norm = GatedNorm(self.value, config.rms_norm_eps)
-        self.out_proj = _linear(values, hidden, 2 * len(config.layer_types))
+        self.out_proj = linear(values, hidden, 2 * len(config.layer_types))
 
     def enter(self, x: Tensor, along: Along) -> tuple[Tensor, ...]:
         """x [N, hidden] -> the gate [N, values] and the terms of every chunk."""
@@ -133,9 +133,9 @@ class AttentionMixer(nn.Module):
         super().__init__()
         hidden, self.width = config.hidden_size, config.head_dim
         queries, keys = config.num_attention_heads * self.width, config.num_key_value_heads * self.width
-        self.q_proj = _linear(hidden, 2 * queries)  # query and output gate, head by head
-        self.k_proj, self.v_proj = _linear(hidden, keys), _linear(hidden, keys)
-        self.o_proj = _linear(queries, hidden, 2 * len(config.layer_types))
+        self.q_proj = linear(hidden, 2 * queries)  # query and output gate, head by head
+        self.k_proj, self.v_proj = linear(hidden, keys), linear(hidden, keys)
+        self.o_proj = linear(queries, hidden, 2 * len(config.layer_types))
         self.q_norm, self.k_norm = (Norm(self.width, config.rms_norm_eps) for _ in range(2))
 
     def enter(self, x: Tensor, along: Along) -> tuple[Tensor, ...]:
@@ -265,7 +265,7 @@ class Decider(nn.Module):
         sizes = parse_config(config)
         self.dtype = dtype
         self.model = Both(LanguageNetwork(sizes.text), VisionNetwork(sizes.vision))
-        self.lm_head = _linear(sizes.text.hidden_size, sizes.text.vocab_size)
+        self.lm_head = linear(sizes.text.hidden_size, sizes.text.vocab_size)
 
     def forward(self, batch: Batch) -> Tensor:
         """Hidden rows after the final norm, [B, T, hidden] in `dtype`; those of padding mean nothing."""
@@ -303,14 +303,4 @@ def _heads(x: Tensor, width: int) -> Tensor:
 def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """x [N, heads, width] with its leading part turned by cos and sin [N, 1, rotary]."""
     width = cos.shape[-1]
-    turning, rest = x[..., :width], x[..., width:]
-    low, high = turning.chunk(2, -1)
-    turned = turning * cos + torch.cat((-high, low), -1) * sin
-    return torch.cat((turned, rest), -1)
-
-
-def _linear(columns: int, rows: int, residuals: int = 1) -> nn.Linear:
-    """A linear layer whose output is as large as its input, or smaller where `residuals` of them are added up."""
-    layer = nn.Linear(columns, rows, bias=False)
-    nn.init.normal_(layer.weight, std=1 / math.sqrt(columns * residuals))
-    return layer
+    return torch.cat((turned(x[..., :width], cos, sin), x[..., width:]), -1)

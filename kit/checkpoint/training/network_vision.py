@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kit.checkpoint.training.batch import Batch
+from kit.checkpoint.training.network_parts import linear, turned
 from kit.model.config import VisionConfig
 
 EPS = 1e-6
@@ -42,14 +43,14 @@ class Attention(nn.Module):
     def __init__(self, config: VisionConfig) -> None:
         super().__init__()
         self.heads, self.width = config.num_heads, config.head_dim
-        self.qkv = _linear(config.hidden_size, 3 * config.hidden_size)
-        self.proj = _linear(config.hidden_size, config.hidden_size, 2 * config.depth)
+        self.qkv = linear(config.hidden_size, 3 * config.hidden_size, bias=True)
+        self.proj = linear(config.hidden_size, config.hidden_size, 2 * config.depth, bias=True)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
         """x [B, P, hidden], cos and sin FP32 [B, P, 1, width], mask bool [B, 1, P, P] -> [B, P, hidden]."""
         rows, patches, _ = x.shape
         q, k, v = self.qkv(x).view(rows, patches, 3, self.heads, self.width).unbind(2)
-        q, k = (_rotated(t.float(), cos, sin).to(v.dtype) for t in (q, k))
+        q, k = (turned(t.float(), cos, sin).to(v.dtype) for t in (q, k))
         q, k, v = (t.transpose(1, 2) for t in (q, k, v))
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         mixed: Tensor = self.proj(out.transpose(1, 2).reshape(rows, patches, -1))
@@ -61,8 +62,8 @@ class Mlp(nn.Module):
 
     def __init__(self, config: VisionConfig) -> None:
         super().__init__()
-        self.linear_fc1 = _linear(config.hidden_size, config.intermediate_size)
-        self.linear_fc2 = _linear(config.intermediate_size, config.hidden_size, 2 * config.depth)
+        self.linear_fc1 = linear(config.hidden_size, config.intermediate_size, bias=True)
+        self.linear_fc2 = linear(config.intermediate_size, config.hidden_size, 2 * config.depth, bias=True)
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.linear_fc2(F.gelu(self.linear_fc1(x), approximate="tanh"))
@@ -92,8 +93,8 @@ class Merger(nn.Module):
         super().__init__()
         self.merged = config.hidden_size * config.spatial_merge_size**2
         self.norm = nn.LayerNorm(config.hidden_size, eps=EPS)
-        self.linear_fc1 = _linear(self.merged, self.merged)
-        self.linear_fc2 = _linear(self.merged, config.out_hidden_size)
+        self.linear_fc1 = linear(self.merged, self.merged, bias=True)
+        self.linear_fc2 = linear(self.merged, config.out_hidden_size, bias=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, P, hidden] -> [B, P / 4, out]."""
@@ -150,16 +151,3 @@ class VisionNetwork(nn.Module):
         angles = (places.float().unsqueeze(-1) * self.frequencies).flatten(-2)
         angles = torch.cat((angles, angles), -1).unsqueeze(2)
         return angles.cos(), angles.sin()
-
-
-def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    low, high = x.chunk(2, dim=-1)
-    return x * cos + torch.cat((-high, low), dim=-1) * sin
-
-
-def _linear(columns: int, rows: int, residuals: int = 1) -> nn.Linear:
-    """A linear layer whose output is as large as its input, or smaller where `residuals` of them are added up."""
-    layer = nn.Linear(columns, rows)
-    nn.init.normal_(layer.weight, std=(columns * residuals) ** -0.5)
-    nn.init.zeros_(layer.bias)
-    return layer
