@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from kit.evidence import audit, report
+from kit.evidence import report
 from kit.evidence.attack import runner
 from kit.evidence.attack.families import accuracy
 from kit.evidence.attack.suspect import Content
 from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.test_tampering import audit_problems
 
 Edit = Callable[[Any], object]
 
@@ -31,13 +32,8 @@ def tamper(made: Path, tmp_path: Path) -> Tamper:
     return Tamper(shutil.copytree(made, tmp_path / "bundle"))
 
 
-def problems(path: Path) -> list[str]:
-    found: list[str] = audit.judge(str(path), most_listed=10_000)["problems"]
-    return found
-
-
 def test_a_good_bundle_passes_and_says_what_is_right(made: Path) -> None:
-    assert problems(made) == []
+    assert audit_problems(made) == []
     verdict = json.loads((made / "verdict.json").read_text())
     assert verdict["accuracy"] == {"engine": "graph", "correct": 8, "of": 9, "requests_right": 6, "requests": 7}
     assert [gate["detail"] for gate in verdict["gates"] if gate["gate"] == "accuracy"] == [
@@ -48,7 +44,7 @@ def test_a_good_bundle_passes_and_says_what_is_right(made: Path) -> None:
 def test_too_few_right_requests_fail_and_the_auditor_says_so(tmp_path: Path) -> None:
     path = make_bundle(tmp_path, least_right=7)
     assert json.loads((path / "verdict.json").read_text())["failures"] == ["accuracy"]
-    assert any(problem.startswith("gates: gate accuracy graph: failed: 1, bound 0") for problem in problems(path))
+    assert any(problem.startswith("gates: gate accuracy graph: failed: 1, bound 0") for problem in audit_problems(path))
 
 
 FORGED: dict[str, tuple[str, Edit, str]] = {
@@ -65,7 +61,7 @@ FORGED: dict[str, tuple[str, Edit, str]] = {
 def test_a_forged_figure_is_named(tamper: Tamper, name: str, edit: Edit, message: str) -> None:
     tamper.json(name, edit)
     tamper.reseal()
-    assert any(message in problem for problem in problems(tamper.path))
+    assert any(message in problem for problem in audit_problems(tamper.path))
 
 
 def test_right_answers_of_a_profile_that_judges_none_are_refused(sealed: Path, tmp_path: Path) -> None:
@@ -73,7 +69,7 @@ def test_right_answers_of_a_profile_that_judges_none_are_refused(sealed: Path, t
     assert "accuracy" not in json.loads((sealed / "verdict.json").read_text())
     tamper.json("verdict.json", lambda d: d.update(accuracy=accuracy.BOAST))
     tamper.reseal()
-    assert any("verdict.json accuracy" in problem and "expected null" in problem for problem in problems(tamper.path))
+    assert any("verdict.json accuracy" in problem and "expected null" in problem for problem in audit_problems(tamper.path))
 
 
 def test_every_attack_on_right_answers_is_refused(made: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kit.evidence import audit
 from tests.campaign.test_frozen_steps import MOST, another_cpu
 from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.test_tampering import audit_problems
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +19,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bundle(tmp_path_factory.mktemp("steps"), frozen_steps=MOST, frozen_by=another_cpu(MOST))
 
 
-def problems(path: Path) -> list[str]:
-    found: list[str] = audit.judge(str(path), most_listed=10_000)["problems"]
-    return found
-
-
 def test_a_bundle_of_another_cpu_passes_within_the_declared_steps(made: Path) -> None:
-    assert problems(made) == []
+    assert audit_problems(made) == []
     gates = json.loads((made / "verdict.json").read_text())["gates"]
     assert [gate["engine"] for gate in gates if gate["gate"] == "frozen_steps"] == ["reference", "native", "graph"]
 
 
 def test_a_bundle_over_the_declared_steps_fails(tmp_path: Path) -> None:
     path = make_bundle(tmp_path, frozen_steps=1, frozen_by=another_cpu(2 * MOST))
-    assert any("gate frozen_steps graph frozen: failed" in problem for problem in problems(path))
+    assert any("gate frozen_steps graph frozen: failed" in problem for problem in audit_problems(path))
 
 
 @pytest.mark.parametrize(("column", "value"), [("room", False), ("max_steps", 3.5), ("detectable_steps", 1000)])
@@ -41,13 +36,13 @@ def test_a_figure_made_up_is_named(made: Path, tmp_path: Path, column: str, valu
     place = next(i for i, r in enumerate(json.loads((made / "drift.json").read_text())["rows"]) if r["against"] == "frozen" and r["room"])
     tamper.json("drift.json", lambda d: d["rows"][place].update({column: value}))
     tamper.reseal()
-    assert any(f"{column}: is" in problem for problem in problems(tamper.path))
+    assert any(f"{column}: is" in problem for problem in audit_problems(tamper.path))
 
 
 def test_a_rule_added_afterwards_is_refused(sealed: Path, tmp_path: Path) -> None:
     tamper = Tamper(shutil.copytree(sealed, tmp_path / "bundle"))
     tamper.json("profile.json", lambda d: d["protocol"].update(frozen_steps=4096))
     tamper.reseal()
-    found = problems(tamper.path)
+    found = audit_problems(tamper.path)
     assert "profile_toml: profile.toml protocol frozen_steps: declares 0, profile.json has 4096" in found
     assert any("room: is null, recomputed" in problem for problem in found)

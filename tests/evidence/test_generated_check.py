@@ -23,6 +23,7 @@ from kit.profile import load_profile
 from tests.campaign.generated import made_up
 from tests.campaign.synthetic_run import REQUESTS
 from tests.evidence.make_bundle import Tamper, make_bundle
+from tests.evidence.test_tampering import audit_problems
 
 Edit = Callable[[Any], object]
 
@@ -38,19 +39,14 @@ def tamper(made: Path, tmp_path: Path) -> Tamper:
     return Tamper(shutil.copytree(made, tmp_path / "bundle"))
 
 
-def problems(path: Path) -> list[str]:
-    found: list[str] = audit.judge(str(path), most_listed=10_000)["problems"]
-    return found
-
-
 def test_a_good_bundle_passes(made: Path) -> None:
-    assert problems(made) == []
+    assert audit_problems(made) == []
     gates = {gate["gate"] for gate in json.loads((made / "verdict.json").read_text())["gates"]}
     assert {"generated", "generated_hidden_bitwise", "generated_logits_bitwise", "generated_flips"} <= gates
 
 
 def test_a_bundle_that_was_asked_for_none_needs_none(sealed: Path) -> None:
-    assert problems(sealed) == []
+    assert audit_problems(sealed) == []
     assert not (sealed / "generated.json").exists()
 
 
@@ -58,7 +54,7 @@ def test_a_bundle_that_was_asked_for_none_needs_none(sealed: Path) -> None:
 def test_what_is_missing_is_named(tamper: Tamper, name: str) -> None:
     (tamper.path / name).unlink()
     tamper.reseal()
-    assert any(f"{name}: is missing" in problem for problem in problems(tamper.path))
+    assert any(f"{name}: is missing" in problem for problem in audit_problems(tamper.path))
 
 
 FIGURES: dict[str, tuple[Edit, str]] = {
@@ -80,7 +76,7 @@ FIGURES: dict[str, tuple[Edit, str]] = {
 def test_a_forged_figure_is_named(tamper: Tamper, edit: Edit, message: str) -> None:
     tamper.json("generated.json", edit)
     tamper.reseal()
-    found = problems(tamper.path)
+    found = audit_problems(tamper.path)
     assert any(message in problem for problem in found), found[:5]
 
 
@@ -107,7 +103,7 @@ def test_a_forged_line_is_named_whatever_else_was_put_right(tamper: Tamper, edit
     tamper.lines("records/generated.jsonl", edit)
     forge_figures(tamper)
     tamper.reseal()
-    found = problems(tamper.path)
+    found = audit_problems(tamper.path)
     assert any(message in problem for problem in found), found[:5]
 
 
@@ -127,7 +123,7 @@ def forge_figures(t: Tamper) -> None:
 def test_the_stage_says_what_was_found(tamper: Tamper) -> None:
     tamper.json("stages/08_generated.json", lambda d: d["result"]["facts"].update({"changed winners": 1}))
     tamper.reseal()
-    assert problems(tamper.path) == [
+    assert audit_problems(tamper.path) == [
         "generated: stages/08_generated.json result.facts changed winners: is 1, recomputed 0"
     ]
 
@@ -136,7 +132,7 @@ def test_a_difference_that_is_admitted_fails_the_exact_claim(tamper: Tamper) -> 
     made_up.write(tamper.path, 60, change=lambda number, logits: logits[::-1] if number == 7 else logits)
     write_json(tamper.path / "verdict.json", compute_verdict(tamper.path))
     tamper.reseal()
-    found = problems(tamper.path)
+    found = audit_problems(tamper.path)
     assert any("gate generated_logits_bitwise graph: failed: 1, bound 0" in problem for problem in found)
 
 
@@ -144,7 +140,7 @@ def test_fewer_questions_than_declared_fail(tamper: Tamper) -> None:
     made_up.write(tamper.path, 60, reached=54)
     write_json(tamper.path / "verdict.json", compute_verdict(tamper.path))
     tamper.reseal()
-    assert any("gate generated: failed: 54, bound 60" in problem for problem in problems(tamper.path))
+    assert any("gate generated: failed: 54, bound 60" in problem for problem in audit_problems(tamper.path))
 
 
 WALKS: dict[str, tuple[Edit, str]] = {
@@ -168,7 +164,7 @@ WALKS: dict[str, tuple[Edit, str]] = {
 def test_a_forged_walk_is_named(tamper: Tamper, edit: Edit, message: str) -> None:
     tamper.json("layers.json", edit)
     tamper.reseal()
-    found = problems(tamper.path)
+    found = audit_problems(tamper.path)
     assert any(message in problem for problem in found), found[:5]
 
 
@@ -237,7 +233,7 @@ FLOORS: dict[str, tuple[Edit, str]] = {
 def test_a_forged_floor_is_named(with_floor: Tamper, edit: Edit, message: str) -> None:
     with_floor.json(FLOOR, edit)
     with_floor.reseal()
-    found = problems(with_floor.path)
+    found = audit_problems(with_floor.path)
     assert any(message in problem for problem in found), found[:5]
 
 
@@ -251,7 +247,7 @@ def held_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_bundle_of_held_out_questions_passes_and_tells_right_answers(held_out: Path) -> None:
-    assert problems(held_out) == []
+    assert audit_problems(held_out) == []
     document = json.loads((held_out / "generated.json").read_text())
     assert document["generator"] == "kit-held-out/1"
     assert document["labels"]["questions"] == 24
@@ -272,7 +268,7 @@ def test_a_forged_figure_of_right_answers_is_named(held_out: Path, tmp_path: Pat
     tamper = Tamper(shutil.copytree(held_out, tmp_path / "bundle"))
     tamper.json(name, edit)
     tamper.reseal()
-    assert any(message in problem for problem in problems(tamper.path))
+    assert any(message in problem for problem in audit_problems(tamper.path))
 
 
 def test_a_held_out_question_without_its_answer_is_named(held_out: Path, tmp_path: Path) -> None:
@@ -280,4 +276,4 @@ def test_a_held_out_question_without_its_answer_is_named(held_out: Path, tmp_pat
     tamper.lines("records/generated.jsonl", lambda found: found[3].update(expected=None))
     forge_figures(tamper)
     tamper.reseal()
-    assert any("text-0003: has no expected answer" in problem.replace('"', "") for problem in problems(tamper.path))
+    assert any("text-0003: has no expected answer" in problem.replace('"', "") for problem in audit_problems(tamper.path))
