@@ -99,14 +99,15 @@ class _Over:
 
     def in_steps(self) -> Gate:
         """The largest change of a logit difference, of all rows; names those without room for the other bounds."""
+        bound = self.steps + STEP_SLACK
         if self._incomplete():
-            return self._gate("frozen_steps", False, None, self.steps + STEP_SLACK, self._incomplete())
+            return self._gate("frozen_steps", False, None, bound, self._incomplete())
         if not all(is_number(row["max_steps"]) for row in self.rows):
-            return self._gate("frozen_steps", False, None, self.steps + STEP_SLACK, "a question has no steps")
+            return self._gate("frozen_steps", False, None, bound, "a question has no steps")
         row = max(self.rows, key=lambda row: row["max_steps"])
         narrow = [f"{row['request']}/{row['question']}" for row in self.rows if not has_room(row)]
         told = f"largest at {row['request']}/{row['question']}; without room for the other bounds: {', '.join(narrow) or 'none'}"
-        return self._gate("frozen_steps", row["max_steps"] <= self.steps + STEP_SLACK, row["max_steps"], self.steps + STEP_SLACK, told)
+        return self._gate("frozen_steps", row["max_steps"] <= bound, row["max_steps"], bound, told)
 
     def worst(self, name: str, key: str, limit: float) -> Gate:
         """Largest figure of a column against its bound; a question type that does not occur passes with 0."""

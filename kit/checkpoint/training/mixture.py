@@ -47,11 +47,10 @@ WEIGHTS = {
     "multi": 1.0, "special": 1.0, "lingual": 2.0,
     "console": 2.0, "form": 1.5, "dialog": 1.5, "count": 2.0, "which_image": 1.0, "chart": 1.5,
 }  # fmt: skip
-START = Mixture(WEIGHTS, dict.fromkeys(WEIGHTS, 0))
 FULL = Mixture(WEIGHTS, {family: LEVELS[family] - 1 for family in WEIGHTS})
 CORPUS = Mixture(dict.fromkeys(TEXT, 1.0) | dict.fromkeys(SCREENS, 0.15), FULL.top)  # for the tokenizer
 
-__all__ = ["CORPUS", "FAMILIES", "FULL", "LEVELS", "SCREENS", "START", "TEXT", "WEIGHTS", "Mixture", "drawn", "stream"]
+__all__ = ["CORPUS", "FAMILIES", "FULL", "LEVELS", "SCREENS", "TEXT", "WEIGHTS", "Mixture", "drawn", "stream"]
 
 
 def drawn(family: str, split: Split, index: int, level: int | None = None) -> Sample:

@@ -8,7 +8,9 @@ from itertools import islice
 
 import pytest
 
-from kit.checkpoint.training.mixture import FAMILIES, FULL, LEVELS, START, Mixture, drawn, stream
+from kit.checkpoint.training.mixture import FAMILIES, FULL, LEVELS, WEIGHTS, Mixture, drawn, stream
+
+START = Mixture(WEIGHTS, dict.fromkeys(WEIGHTS, 0))
 
 
 def test_families_come_by_weight_and_levels_at_the_top_mostly() -> None:
