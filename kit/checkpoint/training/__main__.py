@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, help="processes that make batches (20)")
     parser.add_argument("--seed", type=int, help="of weights and samples (1)")
     parser.add_argument("--resume", action="store_true", help="go on from what the folder holds")
+    parser.add_argument("--from", dest="start", type=Path, metavar="DIR", help="begin with the base of the finished run DIR")
     parser.add_argument(
         "--tiny", action="store_true", help="a few steps of small batches, to see that everything works"
     )
@@ -42,7 +43,7 @@ def main() -> int:
 
     from kit.checkpoint.training.loop import Options, StoppedError, train
 
-    options = Options(given.out, settings, given.device, resume=given.resume)
+    options = Options(given.out, settings, given.device, resume=given.resume, start=given.start)
     if given.config is not None:
         options = dataclasses.replace(options, config=given.config)
     try:
@@ -50,7 +51,7 @@ def main() -> int:
     except StoppedError as stopped:
         print(stopped, file=sys.stderr)
         return 3
-    except (FileExistsError, ValueError) as error:
+    except (FileExistsError, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

@@ -87,12 +87,12 @@ class Curriculum:
 
     @classmethod
     def begin(
-        cls, levels: Mapping[str, int], screens: Sequence[str], images: float, full: bool = False, most_images: float = 0.0
+        cls, levels: Mapping[str, int], screens: Sequence[str], images: float, begun: bool = False, most_images: float = 0.0
     ) -> Curriculum:
-        """At the start of the base: FIRST at level 0. With `full`: everything at its top level, as for the adapter."""
+        """FIRST at level 0. With `begun`, for a network that has learned before: every family, to climb by what it can."""
         shape = (len(levels), max(levels.values()))
-        tops = {name: count - 1 if full else 0 for name, count in levels.items()}
-        joined = set(levels) if full else {name for name in FIRST if name in levels}
+        tops = dict.fromkeys(levels, 0)
+        joined = set(levels) if begun else {name for name in FIRST if name in levels}
         return cls(
             dict(levels),
             tuple(screens),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.checkpoint.training.settings import Settings
-from kit.evidence.records import write_json
+from kit.evidence.records import sha256_file, write_json
 
 PACKAGES = ("torch", "transformers", "peft", "numpy", "tokenizers", "pillow", "safetensors", "triton")
 
@@ -73,6 +73,15 @@ def write_recipe(folder: Path, settings: Settings, device: str, **more: Any) -> 
             **more,
         }),
     )  # fmt: skip
+
+
+def begun_from(folder: Path | None) -> dict[str, Any] | None:
+    """What a recipe says of the run whose base a later one begins with: its digest and its own recipe."""
+    if folder is None:
+        return None
+    base, recipe = folder / "checkpoints" / "base.pt", folder / "recipe.json"
+    found = json.loads(recipe.read_text(encoding="utf-8")) if recipe.is_file() else None
+    return {"base_sha256": sha256_file(base), "recipe": found}
 
 
 def _version(name: str) -> str | None:

@@ -32,7 +32,7 @@ from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
 from kit.checkpoint.training.export import DECIDER, adapter_options
 from kit.checkpoint.training.hints import marks
-from kit.checkpoint.training.journal import Clock, Journal, write_recipe
+from kit.checkpoint.training.journal import Clock, Journal, begun_from, write_recipe
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
 from kit.checkpoint.training.network import Decider
 from kit.checkpoint.training.phase import PhaseLoop, Progress, StoppedError
@@ -48,7 +48,7 @@ PROGRAMS = 64  # compiled from one function at most
 @dataclass(frozen=True)
 class Options:
     """out: the run's folder. config, tokenizer: of the checkpoint to train. levels: the families and how many levels each
-    has. resume: go on from what `out` holds."""
+    has. resume: go on from what `out` holds. start: the folder of a finished run whose base this one begins with."""
 
     out: Path
     settings: Settings
@@ -57,14 +57,23 @@ class Options:
     tokenizer: Path = DECIDER / "base" / "tokenizer.json"
     levels: Mapping[str, int] = field(default_factory=lambda: dict(LEVELS))
     resume: bool = False
+    start: Path | None = None
     quiet: bool = False
+
+    @property
+    def begin_with(self) -> Path | None:
+        """The weights to begin with; None for fresh ones."""
+        return self.start / "checkpoints" / "base.pt" if self.start else None
 
 
 def train(options: Options) -> dict[str, Any]:
     """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM or Ctrl-C, with the state saved.
 
-    Raises FileExistsError where `out` holds a run and is not to be resumed, StateError for a damaged state.
+    Raises FileExistsError where `out` holds a run and is not to be resumed, FileNotFoundError where `start` has no base,
+    StateError for a damaged state.
     """
+    if options.begin_with and not options.begin_with.is_file():
+        raise FileNotFoundError(f"{options.begin_with} is missing: --from wants the folder of a finished run")
     held = files.load(options.out / "state") if options.resume else None
     if held is None and (options.out / "log.jsonl").exists():
         raise FileExistsError(f"{options.out} already holds a run: give --resume or another folder")
@@ -90,6 +99,7 @@ class Run:
             raise ValueError(
                 f"{options.out} was begun with seed {held['seed']}, not {self.settings.seed}: go on with that one"
             )
+        self.start = begun_from(options.start)
         self.held = held
         self.resumed = held["resumed"] + 1 if held else 0
         self.phase: Phase = held["phase"] if held else "base"
@@ -97,7 +107,7 @@ class Run:
         self.journal = Journal(options.out, self.clock, options.quiet)
         levels, screens = dict(options.levels), tuple(name for name in SCREENS if name in options.levels)
         self.curriculum = Curriculum.begin(
-            levels, screens, self.settings.images, most_images=self.settings.most_images
+            levels, screens, self.settings.images, begun=options.start is not None, most_images=self.settings.most_images
         )
         self.table = Table(tuple(levels))
         self.control = Control(options.out / "control.json")
@@ -139,7 +149,10 @@ class Run:
         torch.set_float32_matmul_precision("high")
         torch.manual_seed(self.settings.seed)
         config = json.loads(self.options.config.read_text())
-        self.network = Decider(config).to(device)
+        self.network = Decider(config)
+        if self.options.begin_with:
+            self._put(self.options.begin_with)
+        self.network = self.network.to(device)
         self.flag = nn.Linear(self.network.lm_head.weight.shape[1], 1).to(device)
         if device.type == "cuda":
             self._pin()
@@ -235,12 +248,14 @@ class Run:
         self.curriculum.seen *= 0  # the adapter reads another form: what the base can do says little
         self.curriculum.right *= 0
 
+    def _put(self, base: Path) -> None:
+        """Give the network a rounded base's weights."""
+        saved = torch.load(base, map_location="cpu", weights_only=True)
+        self.network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
+
     def _attach(self) -> Any:
         """The rounded base with an adapter on it."""
-        saved = torch.load(
-            self.options.out / "checkpoints" / "base.pt", map_location="cpu", weights_only=True
-        )
-        self.network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
+        self._put(self.options.out / "checkpoints" / "base.pt")
         options = adapter_options()
         round_base(self.network, options["target_modules"])
         torch.manual_seed(self.settings.seed + 1)
@@ -268,6 +283,7 @@ class Run:
         write_recipe(
             self.options.out, self.settings, self.name, seconds=round(self.clock.now(), 1), finished=finished,
             resumed=self.resumed, progress={phase: asdict(progress) for phase, progress in self.progress.items()},
+            start=self.start,
         )  # fmt: skip
 
     def _ask_to_stop(self) -> None:

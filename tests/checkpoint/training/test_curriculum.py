@@ -54,7 +54,7 @@ def test_all_others_join_when_the_first_have_begun() -> None:
 
 
 def test_the_share_of_screens_follows_their_errors_within_bounds() -> None:
-    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, full=True, most_images=0.5)
+    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, begun=True, most_images=0.5)
 
     def learned(texts: float, screens: float) -> float:
         seen = np.full_like(curriculum.seen, 1000.0)
@@ -69,6 +69,12 @@ def test_the_share_of_screens_follows_their_errors_within_bounds() -> None:
     assert learned(0.99, 0.6) == 0.5
     curriculum.images = 0.7  # by hand
     assert learned(0.99, 0.6) == 0.7
+
+
+def test_a_network_that_has_learned_before_meets_every_family_at_once() -> None:
+    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, begun=True)
+    assert curriculum.joined == set(LEVELS)
+    assert set(curriculum.tops.values()) == {0}
 
 
 def test_with_time_everything_joins_and_reaches_its_last_level() -> None:

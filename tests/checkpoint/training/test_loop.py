@@ -100,6 +100,25 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
     assert [(line["phase"], line["resumed"]) for line in starts] == [("base", 0), ("adapter", 1)]
 
 
+def test_a_run_begins_with_the_base_of_another_and_says_of_which(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[dict[str, torch.Tensor]] = []
+    inner = loop.Run._step
+
+    def kept(self: loop.Run, name: Any) -> Step:
+        begun.append({key: tensor.detach().clone() for key, tensor in self.network.state_dict().items()})
+        return inner(self, name)
+
+    monkeypatch.setattr(loop.Run, "_step", kept)
+    train(options(tmp_path, start=finished))
+    base = torch.load(finished / "checkpoints" / "base.pt", weights_only=True)
+    assert all(torch.equal(begun[0][name], tensor.float()) for name, tensor in base.items())
+    start = json.loads((tmp_path / "run" / "recipe.json").read_text())["start"]
+    assert len(start["base_sha256"]) == 64
+    assert start["recipe"]["finished"]
+    with pytest.raises(FileNotFoundError, match="--from wants the folder of a finished run"):
+        train(dataclasses.replace(options(tmp_path, start=tmp_path), out=tmp_path / "other"))
+
+
 def test_a_loss_that_is_no_number_is_forgiven_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = Step.read
     monkeypatch.setattr(Step, "read", lambda self: dataclasses.replace(inner(self), label=float("nan")))
