@@ -104,6 +104,9 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     try:
         code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):  # before a verb began: Typer says either, as its version has it
+        print("kit: interrupted", file=sys.stderr, flush=True)
+        code = 130
     except Exception as error:
         code = misused(error)
     sys.exit(code)

@@ -167,6 +167,27 @@ class TestMisuse:
         assert out == ""
         assert "Qualify a fast inference engine" in err
 
+    @pytest.mark.parametrize("stop", [KeyboardInterrupt, typer.Abort])
+    def test_ctrl_c_before_a_verb_begins_is_one_line_and_130(self, monkeypatch, capsys, stop):
+        def stopped(**options):
+            raise stop
+
+        monkeypatch.setattr("kit.__main__.app", stopped)
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 130
+        assert capsys.readouterr() == ("", "kit: interrupted\n")
+
+    def test_ctrl_c_while_words_are_read_is_130_without_a_traceback(self, monkeypatch, capsys):
+        def stopped(group, context, words):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("kit.verbs.sections.Sections.parse_args", stopped)
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 130
+        assert "Traceback" not in capsys.readouterr().err
+
 
 def test_prepare_prints_one_line_a_question_and_names_its_tokenizer(request_file):
     done = kit("prepare", PROFILE, request_file)
