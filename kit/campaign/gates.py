@@ -17,7 +17,7 @@ from typing import Any
 from kit.campaign.answers import UnreadableAnswerError, read_answer
 from kit.campaign.drift import comparisons, question_ids
 from kit.campaign.reading import RunRecords, is_number
-from kit.campaign.sensitivity import SLACK, STEP_SLACK
+from kit.campaign.sensitivity import SLACK, STEP_SLACK, has_room
 
 SUM_TOLERANCE = 1e-6
 Row = dict[str, Any]
@@ -138,11 +138,6 @@ class _Over:
 
     def _gate(self, name: str, passed: bool, value: float | int | None, bound: float, detail: str) -> Gate:
         return Gate(name, self.engine, self.against, passed, value, bound, detail)
-
-
-def has_room(row: Row) -> bool:
-    """Whether the bounds of the field are asked of a row: not where another CPU's frozen answer may break them."""
-    return bool(row.get("room", True))
 
 
 def _sums_to_one(run: RunRecords, row: Row) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.campaign.protocol import load_protocol
+from kit.campaign.sensitivity import has_room
 from kit.contract import strict_json
 from kit.contract.errors import ContractError
 from kit.evidence.floats import decode_float32
@@ -316,7 +317,7 @@ def drift_frame(drift: Mapping[str, Any]) -> pd.DataFrame:
     rows = [
         {key: value for key, value in row.items() if key != "lattice"}
         | {"lattice_holds": row["lattice"]["holds"], "lattice_exponent": row["lattice"]["exponent"]}
-        | {"room": row.get("room", True)}
+        | {"room": has_room(row)}
         for row in drift["rows"]
     ]
     return pd.DataFrame(rows)

@@ -3,15 +3,17 @@
 A probability gate of 0.02 means one BF16 step on one question and thirty on another. So each question carries
 the change of its logit differences in steps, and the smallest shift of one logit that some gate would see.
 
-Covers: logit steps, also against an answer without its logits, and detectable steps. Does not cover: the spacing of BF16
-(`kit.evidence.floats`), probability drift itself (`kit.campaign.drift`).
+Covers: logit steps, also against an answer without its logits, detectable steps, and which rows of drift.json have room
+for the bounds of the field. Does not cover: the spacing of BF16 (`kit.evidence.floats`), probability drift itself
+(`kit.campaign.drift`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kit.contract.answer import softmax
 from kit.evidence.floats import bf16_spacing
@@ -98,6 +100,12 @@ def detectable(logits: Sequence[float], temperature: float, question_type: str, 
             low, high = (low, middle) if seen(middle) else (middle, high)
         best, size = high, high * abs(step)
     return Detectable(best, size if best is not None else None)
+
+
+def has_room(row: Mapping[str, Any]) -> bool:
+    """Whether the bounds of the field are asked of a row of drift.json: not where ROOM_STEPS of an answer frozen elsewhere
+    break them. Rows that are not judged in steps say nothing of it and have room."""
+    return bool(row.get("room", True))
 
 
 def fails_a_gate(before: Sequence[float], after: Sequence[float], question_type: str, gates: Gates) -> bool:

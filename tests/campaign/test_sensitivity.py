@@ -11,6 +11,7 @@ from kit.campaign.sensitivity import (
     changed_steps,
     detectable,
     fails_a_gate,
+    has_room,
 )
 from kit.contract.answer import softmax
 from kit.evidence.floats import bf16_spacing
@@ -81,3 +82,9 @@ def test_a_drift_of_exactly_the_bound_is_allowed() -> None:
     assert not fails_a_gate([0.6, 0.4], [0.62, 0.38], "noul", GATES)
     assert fails_a_gate([0.6, 0.4], [0.6201, 0.3799], "noul", GATES)
     assert math.isclose(GATES.probability, 0.02)
+
+
+def test_a_row_has_room_unless_it_says_otherwise() -> None:
+    assert has_room({"max_steps": 3.0})
+    assert has_room({"room": True})
+    assert not has_room({"room": False})
