@@ -26,7 +26,7 @@ class RuntimeConflictError(RuntimeError):
 
 
 class NoDeviceError(RuntimeError):
-    """The device of a profile is not on this machine."""
+    """The device that was asked for is not on this machine."""
 
 
 def environment(profile: Profile) -> dict[str, str]:
@@ -88,9 +88,19 @@ def require_device(profile: Profile) -> None:
     import torch
 
     if not torch.cuda.is_available():
-        raise NoDeviceError(
-            f"the profile {profile.name} needs a CUDA device, and torch {torch.__version__} sees none on this machine"
-        )
+        instead = 'take a profile with runtime.device = "cpu", such as params/cpu-tiny.toml'
+        raise NoDeviceError(no_cuda(f"the profile {profile.name}", instead))
+
+
+def no_cuda(who: str, instead: str) -> str:
+    """What is wanted and what is there, of whatever needs a CUDA device, and what can be done. Needs torch imported."""
+    import torch
+
+    built = "" if torch.version.cuda else ", which is built without CUDA,"
+    return (
+        f"{who} needs a CUDA device, and torch {torch.__version__}{built} sees none on this machine, only its CPU: "
+        f"run it where there is one, or {instead}"
+    )
 
 
 def block_gpu_only_packages() -> None:

@@ -70,11 +70,15 @@ def tune_stage(stage: Stage) -> dict[str, Any]:
 
 
 def draw(profile: Profile, file: Path | None = None) -> dict[str, Any]:
-    """A ledger drawn in this process, with no run around it; also written to `file` where one is given."""
+    """A ledger drawn in this process, with no run around it; also written to `file` where one is given.
+
+    Raises NoDeviceError without the profile's device.
+    """
     from kit import runtime
     from kit.campaign.protocol import protocol_of
 
     runtime.configure(profile)
+    runtime.require_device(profile)
     protocol = protocol_of(profile)
     ledger = tune(profile, lengths_to_tune(profile, protocol))
     if file is not None:

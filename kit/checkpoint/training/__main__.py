@@ -42,6 +42,7 @@ def main() -> int:
         parser.error(str(error))
 
     from kit.checkpoint.training.loop import Options, StoppedError, train
+    from kit.runtime import NoDeviceError
 
     options = Options(given.out, settings, given.device, resume=given.resume, start=given.start)
     if given.config is not None:
@@ -51,7 +52,7 @@ def main() -> int:
     except StoppedError as stopped:
         print(stopped, file=sys.stderr)
         return 3
-    except (FileExistsError, FileNotFoundError, ValueError) as error:
+    except (FileExistsError, FileNotFoundError, NoDeviceError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

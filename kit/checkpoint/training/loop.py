@@ -41,6 +41,7 @@ from kit.checkpoint.training.settings import FORMS, PHASES, Phase, Settings
 from kit.checkpoint.training.steps import State, Step
 from kit.checkpoint.training.tasks import LEVELS, SCREENS
 from kit.evidence.records import write_json
+from kit.runtime import NoDeviceError, no_cuda
 
 PROGRAMS = 64  # compiled from one function at most
 
@@ -69,9 +70,10 @@ class Options:
 def train(options: Options) -> dict[str, Any]:
     """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM or Ctrl-C, with the state saved.
 
-    Raises FileExistsError where `out` holds a run and is not to be resumed, FileNotFoundError where `start` has no base,
-    StateError for a damaged state.
+    Raises NoDeviceError without the device, FileExistsError where `out` holds a run and is not to be resumed,
+    FileNotFoundError where `start` has no base, StateError for a damaged state.
     """
+    _require(options.device)
     if options.begin_with and not options.begin_with.is_file():
         raise FileNotFoundError(f"{options.begin_with} is missing: --from wants the folder of a finished run")
     held = files.load(options.out / "state") if options.resume else None
@@ -288,6 +290,13 @@ class Run:
 
     def _ask_to_stop(self) -> None:
         self._stop = True
+
+
+def _require(device: str) -> None:
+    """Raise NoDeviceError where the device is not there. Counting devices initialises none, so workers can still be forked."""
+    if device == "cuda" and not torch.cuda.device_count():
+        instead = "give --device cpu, with --tiny to see that everything works"
+        raise NoDeviceError(no_cuda("training with --device cuda", instead))
 
 
 def _rounded(network: nn.Module) -> dict[str, Tensor]:

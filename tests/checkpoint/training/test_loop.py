@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from kit.checkpoint.training import __main__ as command
 from kit.checkpoint.training import loop, phase
 from kit.checkpoint.training.journal import read
 from kit.checkpoint.training.loop import Options, train
@@ -76,6 +78,18 @@ def test_results_compare_with_and_without_the_adapter(finished: Path) -> None:
 def test_a_folder_with_a_run_is_not_written_over(finished: Path) -> None:
     with pytest.raises(FileExistsError, match="already holds a run"):
         train(Options(finished, SETTINGS, levels=LEVELS, quiet=True))
+
+
+def test_a_device_that_is_not_here_is_one_sentence_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(sys, "argv", ["training", "--out", str(tmp_path / "run"), "--tiny"])
+    assert command.main() == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: training with --device cuda needs a CUDA device, and torch")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
