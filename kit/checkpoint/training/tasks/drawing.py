@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import random
 from dataclasses import dataclass
-from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -115,8 +114,8 @@ class Screen:
 
     def text(self, left: float, middle: float, text: str, size: int, colour: Colour | None = None) -> None:
         """Text whose middle line is at `middle`, as `ImageDraw.text` draws it from a mask that is kept."""
-        mask, (x, y) = _written(text, size)
-        self._draw.draw.draw_bitmap((int(left) + x, int(middle) + y), mask, self._draw._getink(colour or self.theme.ink)[0])
+        mask, x, y = _written(text, size)
+        self._draw.bitmap((int(left) + x, int(middle) + y), mask, colour or self.theme.ink)
 
     def shape(self, kind: str, x: float, y: float, radius: float, colour: Colour) -> None:
         """One of circle, square, triangle, diamond, ring, cross, around a centre."""
@@ -189,10 +188,12 @@ def _jittered(rng: random.Random, theme: Theme) -> Theme:
 
 
 @functools.lru_cache(30_000)
-def _written(text: str, size: int) -> tuple[Any, tuple[int, int]]:
+def _written(text: str, size: int) -> tuple[Image.Image, int, int]:
     """The mask of a text and where its corner lies from (left, middle): most words are drawn many times."""
-    mask, (x, y) = _font(size).getmask2(text, "L", anchor="lm")
-    return mask, (x, y)
+    left, top, right, bottom = (int(edge) for edge in _font(size).getbbox(text, anchor="lm"))
+    mask = Image.new("L", (right - left, bottom - top))
+    ImageDraw.Draw(mask).text((-left, -top), text, 255, _font(size), anchor="lm")
+    return mask, left, top
 
 
 @functools.cache
