@@ -142,11 +142,22 @@ class Feed:
             return Arrived(phase, bucket, arrays, self._free[rank].release)
 
     def check(self) -> None:
+        """Raise WorkerError where a worker failed or died."""
         for worker in self._workers:
             if not worker.is_alive():
                 raise WorkerError(
-                    f"worker {worker.name} ended with exit status {worker.exitcode} and said nothing"
+                    self._last_words() or f"worker {worker.name} ended with exit status {worker.exitcode} and said nothing"
                 )
+
+    def _last_words(self) -> str:
+        """What a worker that failed has said behind the batches that wait, "" where there is nothing."""
+        while True:
+            try:
+                message = self._ready.get(timeout=PATIENCE)
+            except queue.Empty:
+                return ""
+            if isinstance(message, str):
+                return message
 
 
 def _worker(

@@ -91,14 +91,14 @@ def accuracy_by_candidates(logits: NDArray[np.float64], items: Sequence[Encoded]
 
 def flips(
     network: Any, pairs: Sequence[Pair], buckets: Sequence[Bucket], labels: Sequence[int]
-) -> dict[str, float | int]:
-    """The share of choices whose chosen candidate is another one when they stand in another order."""
+) -> dict[str, float | int | None]:
+    """The share of choices whose chosen candidate is another one when they stand in another order; None of no choices."""
     first, second = (
         logits_of(network, prepared(items, buckets, network.lm_head.weight.device), labels).argmax(1)
         for items in ([pair.first for pair in pairs], [pair.second for pair in pairs])
     )
     moved = [pair.order[b] != a for pair, a, b in zip(pairs, first.tolist(), second.tolist(), strict=True)]
-    return {"choices": len(pairs), "flipped": sum(moved), "rate": round(sum(moved) / max(1, len(moved)), 4)}
+    return {"choices": len(pairs), "flipped": sum(moved), "rate": round(sum(moved) / len(moved), 4) if moved else None}
 
 
 def _means(values: NDArray[np.bool_], names: Sequence[str]) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """The samples a run is judged and calibrated on, made by the workers while the first programs are compiled.
 
-Covers: `Job`, the jobs of a run, who makes which, the files they come in, choices asked twice in two orders. The files lie in
-a temporary folder of the run and are read back by the run alone. Does not cover: judging (`evaluation`). Imports no torch.
+Covers: `Job`, the jobs of a run, who makes which, the files they come in, choices asked twice in two orders, and where
+there are fewer than were asked for. The files lie in a temporary folder of the run and are read back by the run alone.
+Does not cover: judging (`evaluation`). Imports no torch.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import dataclasses
 import pickle
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from kit.checkpoint.training.encode import Encoded, Encoder, Form, open_encoder
 from kit.checkpoint.training.mixture import drawn
@@ -25,6 +28,11 @@ from kit.evidence.records import write_atomic
 POSITIONAL = ("numbers",)  # families whose right answer moves with the order
 PERMUTED = "permuted"
 AGAIN = 5 * 10**6  # sample numbers of the permuted choices start here
+TRIES = 20  # samples looked at for each one asked for, at most
+
+
+class NothingToJudgeError(ValueError):
+    """A family has no question at some level that fits a bucket."""
 
 
 @dataclass(frozen=True)
@@ -98,30 +106,40 @@ def _make(settings: Settings, tokenizer: Path, levels: dict[str, int], folder: P
         return
     encoder = open_encoder(tokenizer)
     for job in jobs(levels, settings.amounts)[rank::makers]:
-        made = pairs(job, encoder) if job.kind == PERMUTED else questions(job, encoder, settings)
+        made = pairs(job, encoder, settings) if job.kind == PERMUTED else questions(job, encoder, settings)
         write_atomic(folder / job.file, pickle.dumps(made, protocol=5))
 
 
 def questions(job: Job, encoder: Encoder, settings: Settings) -> list[Encoded]:
-    """The first questions of a job that fit a bucket."""
+    """The first questions of a job that fit a bucket: fewer than asked for where most are too long.
+
+    Raises NothingToJudgeError where all are.
+    """
     made: list[Encoded] = []
-    for number in count():
-        if len(made) >= job.amount or number > 20 * job.amount:
-            return made[: job.amount]
+    for number in range(TRIES * job.amount):
         encoded = encoder.encode(drawn(job.family, job.split, number, job.level), job.form)
         made += [item for item in encoded if _fits(item, settings)]
-    return made
+        if len(made) >= job.amount:
+            break
+    if job.amount and not made:
+        raise NothingToJudgeError(
+            f"no {job.split} question of family {job.family}, level {job.level}, fits a bucket in the form {job.form}: "
+            f"{TRIES * job.amount} samples were tried"
+        )
+    return made[: job.amount]
 
 
-def pairs(job: Job, encoder: Encoder) -> list[Pair]:
-    """Choices of a family, each in two orders; fewer than asked where the family has few choices."""
+def pairs(job: Job, encoder: Encoder, settings: Settings) -> list[Pair]:
+    """Choices of a family that fit a bucket, each in two orders; fewer than asked for, or none, where it has few."""
     made: list[Pair] = []
-    for number in range(20 * job.amount):
+    for number in range(TRIES * job.amount):
         sample = drawn(job.family, job.split, AGAIN + number, job.level)
         turned = permuted(sample)
         if turned is not None:
             other, order = turned
-            made.append(Pair(encoder.encode(sample, job.form)[0], encoder.encode(other, job.form)[0], order))
+            pair = Pair(encoder.encode(sample, job.form)[0], encoder.encode(other, job.form)[0], order)
+            if _fits(pair.first, settings) and _fits(pair.second, settings):
+                made.append(pair)
         if len(made) == job.amount:
             break
     return made
@@ -148,7 +166,22 @@ def _fits(item: Encoded, settings: Settings) -> bool:
     return bucket_for(settings.buckets, len(item.ids), item.patches) is not None
 
 
+def fewer(got: Mapping[Job, int]) -> list[dict[str, Any]]:
+    """Where there are fewer samples than were asked for, a row each: of what, the family, asked and got at all its levels."""
+    asked: Counter[tuple[str, str, str, str]] = Counter()
+    there: Counter[tuple[str, str, str, str]] = Counter()
+    for job, number in got.items():
+        row = (job.kind, job.split, job.form, job.family)
+        asked[row] += job.amount
+        there[row] += number
+    return [
+        {"kind": row[0], "split": row[1], "form": row[2], "family": row[3], "asked": asked[row], "got": there[row]}
+        for row in asked
+        if there[row] < asked[row]
+    ]
+
+
 def quick(found: Sequence[Sequence[Encoded]], amount: int) -> list[Encoded]:
     """`amount` of a family's questions, as evenly from its levels as they come."""
-    mixed = [item for row in zip(*found, strict=False) for item in row]
+    mixed = [item for row in zip_longest(*found) for item in row if item is not None]
     return mixed[:amount]

@@ -14,6 +14,7 @@ from typing import Any
 
 from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.journal import read
+from kit.checkpoint.training.judged import PERMUTED
 
 
 def card(folder: Path) -> str:
@@ -62,7 +63,7 @@ def candidates(held_out: dict[str, Any]) -> str:
 
 
 def facts(results: dict[str, Any]) -> str:
-    """Temperatures, errors of confidence, the threshold, flips."""
+    """Temperatures, errors of confidence, the threshold, flips, and where there were too few samples."""
     fitted, held, flips = results["calibration"], results["held_out"], results["flips"]
     return table(
         ["figure", "value"],
@@ -82,8 +83,15 @@ def facts(results: dict[str, Any]) -> str:
                 f"answers that change with the order of candidates ({flips['choices']} choices)",
                 percent(flips["rate"]),
             ],
+            *([f"fewer samples than asked for: {sort_of(row)}", f"{row['got']} of {row['asked']}"] for row in results.get("fewer", ())),
         ],
     )
+
+
+def sort_of(row: dict[str, Any]) -> str:
+    """What there are too few of: an entry of results.json's `fewer`."""
+    kind = "choices in two orders" if row["kind"] == PERMUTED else f"{row['split']}, {row['form']}"
+    return f"{row['family']}, {kind}"
 
 
 def training(recipe: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:

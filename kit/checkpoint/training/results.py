@@ -6,9 +6,9 @@ Covers: results.json and decision_config.json. Does not cover: fitting (`calibra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,19 @@ from kit.checkpoint.training.evaluation import (
     logits_of,
     prepared,
 )
-from kit.checkpoint.training.judged import PERMUTED, Job, load, load_pairs
+from kit.checkpoint.training.judged import PERMUTED, Job, Pair, fewer, load, load_pairs
 from kit.checkpoint.training.settings import Settings
 
 Alive = Callable[[], None]
+Kind = TypeVar("Kind", Encoded, Pair)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Answers for a network. wrapped: PEFT's model around it, to switch the adapter off; jobs: what there is to judge on."""
+    """Answers for a network. wrapped: PEFT's model around it, to switch the adapter off; jobs: what there is to judge on.
+
+    got: how many samples of each job there were, once they have been asked.
+    """
 
     network: Any
     wrapped: Any
@@ -41,6 +45,7 @@ class Judge:
     jobs: Sequence[Job]
     folder: Path
     alive: Alive
+    got: dict[Job, int] = field(default_factory=dict, init=False)
 
     def fit(self) -> calibration.Fitted:
         """Temperatures and threshold, from the calibration split."""
@@ -51,13 +56,8 @@ class Judge:
         """Everything there is to say about a network so calibrated, as JSON."""
         judged = self._items("held-out", "chat")
         logits = self._logits(judged)
-        pairs = [
-            pair
-            for job in self.jobs
-            if job.kind == PERMUTED
-            for pair in load_pairs(self.folder, job, self.alive)
-        ]
-        found = {
+        pairs = self._pairs()
+        found: dict[str, Any] = {
             "format": "kit-training-results/1",
             "calibration": {**asdict(fitted), "trust": calibration.TRUST},
             "held_out": {**_scores(logits, judged), **self._confidence(logits, judged, fitted)},
@@ -67,11 +67,20 @@ class Judge:
         with self.wrapped.disable_adapter():
             found["without_adapter"] = _scores(self._logits(judged), judged)
             found["base_in_its_own_form"] = _scores(self._logits(bare), bare)
+        found["fewer"] = fewer(self.got)
         return found
 
     def _items(self, split: str, form: str) -> list[Encoded]:
         chosen = [job for job in self.jobs if (job.split, job.form, job.kind) == (split, form, "plain")]
-        return [item for job in chosen for item in load(self.folder, job, self.alive)]
+        return self._counted({job: load(self.folder, job, self.alive) for job in chosen})
+
+    def _pairs(self) -> list[Pair]:
+        chosen = [job for job in self.jobs if job.kind == PERMUTED]
+        return self._counted({job: load_pairs(self.folder, job, self.alive) for job in chosen})
+
+    def _counted(self, found: dict[Job, list[Kind]]) -> list[Kind]:
+        self.got.update({job: len(samples) for job, samples in found.items()})
+        return [sample for samples in found.values() for sample in samples]
 
     def _logits(self, items: Sequence[Encoded]) -> NDArray[np.float64]:
         device = self.network.lm_head.weight.device

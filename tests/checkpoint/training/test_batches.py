@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kit.checkpoint.training.batches import CELLS, Feed, Source, WorkerError, batches, samples
 from kit.checkpoint.training.curriculum import Table
 from kit.checkpoint.training.export import DECIDER
+from kit.checkpoint.training.judged import Job, load
 from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for, changed
 from kit.checkpoint.training.slots import Slots, layout_of
 from kit.checkpoint.training.tasks import LEVELS
@@ -97,6 +99,14 @@ def test_batches_reach_the_loop_from_a_process_and_old_phases_are_let_go() -> No
         shared.set_phase(1)
         assert feed.next(1).phase == 1
         assert feed.too_long() == {}
+
+
+def test_who_waits_for_samples_of_a_worker_that_failed_hears_why(tmp_path: Path) -> None:
+    with (
+        Feed(dataclasses.replace(source(), before=fails), table(facts=1.0)) as feed,
+        pytest.raises(WorkerError, match="worker 0 is made to fail"),
+    ):
+        load(tmp_path, Job("held-out", "bare", "facts", 0, 1), feed.check)
 
 
 def test_a_failing_worker_ends_it_with_its_traceback() -> None:

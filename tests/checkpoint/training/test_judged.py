@@ -1,4 +1,4 @@
-"""What a run is judged on: who makes it, and choices in two orders."""
+"""What a run is judged on: who makes it, choices in two orders, and what is said where there is too little of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from kit.checkpoint.training.encode import open_encoder
 from kit.checkpoint.training.export import DECIDER
 from kit.checkpoint.training.judged import (
     PERMUTED,
+    TRIES,
     Job,
+    NothingToJudgeError,
+    fewer,
     jobs,
     load,
     load_pairs,
@@ -22,7 +25,7 @@ from kit.checkpoint.training.judged import (
     quick,
 )
 from kit.checkpoint.training.mixture import drawn
-from kit.checkpoint.training.settings import TINY, Amounts
+from kit.checkpoint.training.settings import TINY, Amounts, Bucket, Settings
 
 TOKENIZER = DECIDER / "base" / "tokenizer.json"
 LEVELS = {"match": 2, "numbers": 1}
@@ -73,7 +76,7 @@ def test_only_choices_have_another_order() -> None:
 
 
 def test_pairs_ask_the_same_in_two_orders() -> None:
-    for pair in pairs(Job("held-out", "chat", "match", 1, 3, PERMUTED), open_encoder(TOKENIZER)):
+    for pair in pairs(Job("held-out", "chat", "match", 1, 3, PERMUTED), open_encoder(TOKENIZER), TINY):
         assert pair.order[pair.second.right] == pair.first.right
 
 
@@ -81,6 +84,44 @@ def test_the_regular_evaluation_takes_all_levels_alike() -> None:
     encoder = open_encoder(TOKENIZER)
     found = [questions(Job("held-out", "bare", "match", level, 3), encoder, TINY) for level in range(2)]
     assert [item.level for item in quick(found, 4)] == [0, 1, 0, 1]
+
+
+def test_a_level_with_few_questions_leaves_no_gap_in_the_regular_evaluation() -> None:
+    encoder = open_encoder(TOKENIZER)
+    found = [questions(Job("held-out", "bare", "match", level, 3 - 2 * level), encoder, TINY) for level in range(2)]
+    assert [item.level for item in quick(found, 9)] == [0, 1, 0, 0]
+
+
+class TestFewer:
+    """Where most samples are too long for the buckets."""
+
+    CHAT = Job("held-out", "chat", "facts", 3, 3)
+
+    def short(self, tokens: int) -> Settings:
+        return dataclasses.replace(TINY, buckets=(Bucket(tokens, 0, 4),))
+
+    def test_those_that_fit_are_taken(self) -> None:
+        encoder = open_encoder(TOKENIZER)
+        lengths = sorted(len(encoder.encode(drawn("facts", "held-out", n, 3))[0].ids) for n in range(TRIES * self.CHAT.amount))
+        settings = self.short(lengths[1])
+        found = questions(self.CHAT, encoder, settings)
+        assert 0 < len(found) < self.CHAT.amount
+        assert all(len(item.ids) <= lengths[1] for item in found)
+        asked = dataclasses.replace(self.CHAT, family="match", kind=PERMUTED)
+        assert pairs(asked, encoder, self.short(8)) == []
+
+    def test_none_at_all_ends_a_run_before_it_has_begun(self) -> None:
+        with pytest.raises(NothingToJudgeError, match=r"no held-out question of family facts, level 3, fits .* 60 samples"):
+            questions(self.CHAT, open_encoder(TOKENIZER), self.short(8))
+
+    def test_families_with_fewer_than_asked_are_listed_over_their_levels(self) -> None:
+        rest = dataclasses.replace(self.CHAT, level=2)
+        enough = dataclasses.replace(self.CHAT, family="match")
+        turned = dataclasses.replace(self.CHAT, kind=PERMUTED)
+        assert fewer({self.CHAT: 1, rest: 3, enough: 3, turned: 0}) == [
+            {"kind": "plain", "split": "held-out", "form": "chat", "family": "facts", "asked": 6, "got": 4},
+            {"kind": PERMUTED, "split": "held-out", "form": "chat", "family": "facts", "asked": 3, "got": 0},
+        ]
 
 
 def never() -> None:

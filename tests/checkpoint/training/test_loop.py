@@ -16,7 +16,7 @@ from kit.checkpoint.training import loop, phase
 from kit.checkpoint.training.journal import read
 from kit.checkpoint.training.loop import Options, train
 from kit.checkpoint.training.phase import StoppedError, TrainingError, rate_at
-from kit.checkpoint.training.report_card import card
+from kit.checkpoint.training.report_card import card, facts
 from kit.checkpoint.training.settings import TINY, Amounts, Bucket, Rates
 from kit.checkpoint.training.steps import Step
 from tests.checkpoint.training import tiny_network
@@ -73,6 +73,15 @@ def test_results_compare_with_and_without_the_adapter(finished: Path) -> None:
     assert sum(recipe["progress"]["base"]["seen"].values()) > 0
     assert (finished / "curve.png").stat().st_size > 10_000
     assert "### By level" in card(finished)
+
+
+def test_results_say_where_there_were_fewer_samples_than_asked_for(tmp_path: Path) -> None:
+    score = dataclasses.replace(options(tmp_path), levels={"match": 1, "score": 4})
+    results = train(score)
+    assert results["fewer"] == [
+        {"kind": "permuted", "split": "held-out", "form": "chat", "family": "score", "asked": 1, "got": 0}
+    ]  # at that level hardly any is a choice
+    assert "| fewer samples than asked for: score, choices in two orders | 0 of 1 |" in facts(results)
 
 
 def test_a_folder_with_a_run_is_not_written_over(finished: Path) -> None:
