@@ -13,7 +13,7 @@ import pytest
 
 from kit.evidence import report
 from kit.evidence.attack import runner
-from kit.evidence.attack.families import accuracy
+from kit.evidence.attack.families import accuracy, consistent
 from kit.evidence.attack.suspect import Content
 from tests.evidence.make_bundle import Tamper, make_bundle
 from tests.evidence.test_tampering import audit_problems
@@ -77,6 +77,13 @@ def test_every_attack_on_right_answers_is_refused(made: Path) -> None:
     attack = runner.attack(made, only=("accuracy",), seed=1)
     assert len(attack.outcomes) == len(offered) >= 15
     assert [f"{outcome.mutation.id}: {outcome.fault}" for outcome in attack.survivors] == []
+
+
+def test_where_no_more_may_be_wrong_a_turned_answer_is_no_consistent_forgery(made: Path, sealed: Path) -> None:
+    turned = [
+        [m.id for m in consistent.mutations(Content(path), random.Random(1)) if "negated" in m.name] for path in (sealed, made)
+    ]
+    assert [len(found) for found in turned] == [1, 0]
 
 
 def test_the_report_shows_right_answers_and_the_wrong_ones_by_name(made: Path, sealed: Path) -> None:

@@ -38,7 +38,7 @@ def of_the_model(clean: Content) -> Iterator[Forgery]:
     """What only the weights can contradict."""
     if not clean.engines(recorded=True):
         return
-    if not clean.json("profile.json")["protocol"]["pins"]:
+    if not clean.json("profile.json")["protocol"]["pins"] and one_more_may_be_wrong(clean):
         yield (
             "a hidden row negated in every engine, its logits and answers with it, frozen answers too", negated, MODEL,
             "row, logits, answers and frozen answers agree in every engine and pass; what the model gives, the model shows",
@@ -65,11 +65,18 @@ def of_the_run(clean: Content) -> Iterator[Forgery]:
         change("profile.json", "not_covered", by=lambda lines: lines[:-1]), PUBLISHED,
         "a profile says what its author declares, and this is another declaration",
     )  # fmt: skip
+    in_steps = clean.json("profile.json")["protocol"].get("frozen_steps")
     if clean.json("profile.json")["claim"] != "baseline":
+        weaker = assign("profile.json", "claim", to="baseline")
         yield (
             "a weaker claim declared, where gates that only the stronger one has go with it",
-            assign("profile.json", "claim", to="baseline"), PUBLISHED,
+            together(weaker, without_frozen) if in_steps else weaker, PUBLISHED,
             "a claim is declared before a run; that it was another one only a digest from then shows",
+        )  # fmt: skip
+    if in_steps:
+        yield (
+            "frozen answers allowed to be off by twice the steps", change("profile.json", "protocol", "frozen_steps", by=lambda n: 2 * n),
+            PUBLISHED, "how far another CPU may be off is declared before a run; that it was less only a digest from then shows",
         )  # fmt: skip
     if clean.json("profile.json")["protocol"]["frozen"]:
         yield (
@@ -143,6 +150,17 @@ def of_a_device(clean: Content) -> Iterator[Forgery]:
             "one measurement a microsecond shorter", shorter, PUBLISHED,
             "a measurement within its own bounds is what the clock said; `kit run` measures again",
         )  # fmt: skip
+
+
+def one_more_may_be_wrong(clean: Content) -> bool:
+    """Whether a request more with another answer than the corpus expects would still pass."""
+    gates = [gate for gate in clean.json("verdict.json")["gates"] if gate["gate"] == "accuracy"]
+    return all(gate["value"] < gate["bound"] for gate in gates)
+
+
+def without_frozen(suspect: Suspect) -> None:
+    """No comparison with frozen answers: one in steps goes with no weaker claim, and the bounds alone may not hold."""
+    suspect.edit("profile.json", lambda profile: profile["protocol"].update(frozen=False, frozen_steps=0))
 
 
 def other_sum(suspect: Suspect) -> None:

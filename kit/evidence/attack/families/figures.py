@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
-from kit.evidence.attack.deeds import assign, change, double, drop
+from kit.evidence.attack.deeds import assign, change, double, drop, first
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Document, Suspect
 
@@ -18,7 +18,7 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
     document = clean.json(NAME)
     count = len(document["rows"])
     here, pair = chance.randrange(count), chance.choice(list(document["worst"]))
-    with_steps = next(i for i, row in enumerate(document["rows"]) if row["max_steps"] is not None)
+    with_steps = next(i for i, row in enumerate(document["rows"]) if row["logits_equal"] is not None)
     deeds: dict[str, Deed] = {
         "a probability drift edited": change(NAME, "rows", here, "probability_drift", by=lambda x: x + 1e-6),
         "a probability drift as a text": change(NAME, "rows", here, "probability_drift", by=str),
@@ -50,8 +50,24 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         "a key nobody knows": assign(NAME, "note", to="all is well"),
         "two rows exchanged under their names": exchanged,
     }
-    for what, deed in deeds.items():
+    for what, deed in {**deeds, **in_steps(document["rows"], chance)}.items():
         yield made(what, deed)
+
+
+def in_steps(rows: list[Document], chance: random.Random) -> dict[str, Deed]:
+    """Where frozen answers are judged in steps: how far a row is off them, and whether it has room for the other bounds."""
+    judged = [place for place, row in enumerate(rows) if "room" in row]
+    if not judged:
+        return {}
+    here = chance.choice(judged)
+    return {
+        "steps off a frozen answer edited": change(NAME, "rows", here, "max_steps", by=lambda steps: steps + 0.5),
+        "steps off a frozen answer left out": assign(NAME, "rows", here, "max_steps", to=None),
+        "room given or taken": change(NAME, "rows", here, "room", by=lambda room: not room),
+        "room not told": drop(NAME, "rows", here, "room"),
+        "more steps before a bound breaks": assign(NAME, "rows", here, "detectable_steps", to=4096),
+        "a fresh comparison without room": assign(NAME, "rows", first(against="fresh"), "room", to=False),
+    }
 
 
 def exchanged(suspect: Suspect) -> None:

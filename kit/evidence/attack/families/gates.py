@@ -8,7 +8,7 @@ from functools import partial
 
 from kit.evidence.attack.deeds import add, assign, change, double, drop, first, together
 from kit.evidence.attack.mutation import Deed, Mutation
-from kit.evidence.attack.suspect import Content
+from kit.evidence.attack.suspect import Content, Document
 
 NAME = "verdict.json"
 
@@ -66,5 +66,19 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         "another format": assign(NAME, "format", to="kit-verdict/9"),
         "a format that is none": assign(NAME, "format", to="verdict"),
     }  # fmt: skip
-    for what, deed in deeds.items():
+    for what, deed in {**deeds, **in_steps(verdict["gates"], chance)}.items():
         yield made(what, deed)
+
+
+def in_steps(gates: list[Document], chance: random.Random) -> dict[str, Deed]:
+    """Where frozen answers are judged in steps: the outcome, the bound, and who is left out of the other bounds."""
+    engines = [gate["engine"] for gate in gates if gate["gate"] == "frozen_steps"]
+    if not engines:
+        return {}
+    here = ("gates", first(gate="frozen_steps", engine=chance.choice(engines)))
+    return {
+        "steps off the frozen answers edited": change(NAME, *here, "value", by=lambda steps: steps + 0.5),
+        "more steps off the frozen answers allowed": change(NAME, *here, "bound", by=lambda bound: bound * 2),
+        "questions without room not named": change(NAME, *here, "detail", by=lambda told: told.partition("; without room")[0]),
+        "a question more without room": change(NAME, *here, "detail", by=lambda told: f"{told}, another/question"),
+    }

@@ -7,6 +7,7 @@ recorded contradicts the profile.
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from functools import partial
@@ -14,6 +15,7 @@ from functools import partial
 from kit.evidence.attack.deeds import assign, change, drop, write
 from kit.evidence.attack.mutation import Deed, Mutation
 from kit.evidence.attack.suspect import Content, Suspect
+from kit.evidence.audit.rules import GATES, SLACK, STEP_SLACK
 
 NAME = "profile.json"
 
@@ -25,6 +27,8 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         if what == "judged by answers frozen for another" and profile["protocol"]["frozen"]:
             continue  # it was
         yield made(what, deed, (NAME, *files))
+    for what, deed in in_steps(clean).items():
+        yield made(what, deed, (NAME, "verdict.json"))
     for what, deed in {
         "another name in run.json": assign("run.json", "profile", to="jemm-27b"),
         "another digest in run.json": assign("run.json", "profile_sha256", to="0" * 64),
@@ -45,6 +49,30 @@ def mutations(clean: Content, chance: random.Random) -> Iterator[Mutation]:
         if data != toml:
             yield made(what, write("profile.toml", data), ("profile.toml",))
     yield made("profile.json not in its own form", indented, (NAME,))
+
+
+def in_steps(clean: Content) -> dict[str, Deed]:
+    """Another number of steps that frozen answers may be off: no number, or one that the records of this run exceed.
+
+    A larger one contradicts nothing in the bundle (`consistent`).
+    """
+    rows = [row for row in clean.json("drift.json")["rows"] if "room" in row]
+    if not rows:
+        return {}
+    place = (NAME, "protocol", "frozen_steps")
+    deeds: dict[str, Deed] = {
+        "fewer than no steps off the frozen answers": assign(*place, to=-1),
+        "half a step off the frozen answers": assign(*place, to=0.5),
+        "steps off the frozen answers in words": assign(*place, to="few"),
+        "frozen answers in steps under a claim that is not about bits": assign(NAME, "claim", to="faithful"),
+    }
+    fewer = math.ceil(max(row["max_steps"] for row in rows) - STEP_SLACK) - 1
+    if fewer > 0:
+        deeds["fewer steps than the frozen answers are off"] = assign(*place, to=fewer)
+    if any(row["probability_drift"] > GATES["probability"] + SLACK for row in rows if not row["room"]):
+        deeds["no steps off the frozen answers"] = assign(*place, to=0)
+        deeds["steps off the frozen answers not declared"] = drop(*place)
+    return deeds
 
 
 def indented(suspect: Suspect) -> None:
