@@ -1,4 +1,4 @@
-"""`python -m kit.checkpoint.training --out DIR`: trains the decider from nothing, calibrates it and judges it.
+"""`python -m kit.checkpoint.training --out DIR`: trains the decider, calibrates it and judges it.
 
 Covers: the command line. Does not cover: the run (`loop`).
 """
@@ -21,9 +21,9 @@ def main() -> int:
     parser.add_argument("--steps", type=int, help="steps of each phase at most")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--workers", type=int, help="processes that make batches (20)")
-    parser.add_argument("--seed", type=int, help="of weights and samples (1)")
-    parser.add_argument("--resume", action="store_true", help="go on from what the folder holds")
-    parser.add_argument("--from", dest="start", type=Path, metavar="DIR", help="begin with the base of the finished run DIR")
+    parser.add_argument("--seed", type=int, help="of weights and samples (1); with --from another than the earlier run's")
+    parser.add_argument("--resume", action="store_true", help="go on from the state in the folder, after a stop")
+    parser.add_argument("--from", dest="start", type=Path, metavar="DIR", help="begin with the base of the earlier run in DIR")
     parser.add_argument(
         "--tiny", action="store_true", help="a few steps of small batches, to see that everything works"
     )

@@ -1,6 +1,7 @@
 """What a run writes while it goes: log.jsonl, one line an event, and recipe.json.
 
-Covers: lines with seconds and phase, also printed; a run taken up again appends. Does not cover: what an event means.
+Covers: lines with seconds and phase, also printed; a run taken up again appends; what a recipe says of an earlier run that
+a later one begins with. Does not cover: what an event means.
 """
 
 from __future__ import annotations
@@ -75,11 +76,21 @@ def write_recipe(folder: Path, settings: Settings, device: str, **more: Any) -> 
     )  # fmt: skip
 
 
+def base_of(folder: Path) -> Path:
+    """The rounded base of a run, there once its phase is over."""
+    return folder / "checkpoints" / "base.pt"
+
+
 def begun_from(folder: Path | None) -> dict[str, Any] | None:
-    """What a recipe says of the run whose base a later one begins with: its digest and its own recipe."""
+    """What a recipe says of the run whose base a later one begins with: that base's digest and that run's own recipe.
+
+    folder: of the earlier run; None where there is none, which a recipe says as null. Raises FileNotFoundError without a base.
+    """
     if folder is None:
         return None
-    base, recipe = folder / "checkpoints" / "base.pt", folder / "recipe.json"
+    base, recipe = base_of(folder), folder / "recipe.json"
+    if not base.is_file():
+        raise FileNotFoundError(f"{base} is missing: --from wants the folder of a run whose base is done")
     found = json.loads(recipe.read_text(encoding="utf-8")) if recipe.is_file() else None
     return {"base_sha256": sha256_file(base), "recipe": found}
 

@@ -32,7 +32,7 @@ from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
 from kit.checkpoint.training.export import DECIDER, adapter_options
 from kit.checkpoint.training.hints import marks
-from kit.checkpoint.training.journal import Clock, Journal, begun_from, write_recipe
+from kit.checkpoint.training.journal import Clock, Journal, base_of, begun_from, write_recipe
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
 from kit.checkpoint.training.network import Decider
 from kit.checkpoint.training.phase import PhaseLoop, Progress, StoppedError
@@ -49,7 +49,8 @@ PROGRAMS = 64  # compiled from one function at most
 @dataclass(frozen=True)
 class Options:
     """out: the run's folder. config, tokenizer: of the checkpoint to train. levels: the families and how many levels each
-    has. resume: go on from what `out` holds. start: the folder of a finished run whose base this one begins with."""
+    has. start: the folder of an earlier run, with whose base this one begins. resume: go on from the state in `out`, where
+    there is one, whatever the run began with."""
 
     out: Path
     settings: Settings
@@ -61,23 +62,18 @@ class Options:
     start: Path | None = None
     quiet: bool = False
 
-    @property
-    def begin_with(self) -> Path | None:
-        """The weights to begin with; None for fresh ones."""
-        return self.start / "checkpoints" / "base.pt" if self.start else None
-
 
 def train(options: Options) -> dict[str, Any]:
     """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM or Ctrl-C, with the state saved.
 
-    Raises NoDeviceError without the device, FileExistsError where `out` holds a run and is not to be resumed,
-    FileNotFoundError where `start` has no base, StateError for a damaged state.
+    Raises NoDeviceError without the device, FileExistsError where `out` holds a run that is not to be resumed or cannot be,
+    FileNotFoundError where `start` has no base, StateError for a damaged state, ValueError for another network or seed.
     """
     _require(options.device)
-    if options.begin_with and not options.begin_with.is_file():
-        raise FileNotFoundError(f"{options.begin_with} is missing: --from wants the folder of a finished run")
     held = files.load(options.out / "state") if options.resume else None
     if held is None and (options.out / "log.jsonl").exists():
+        if options.resume:
+            raise FileExistsError(f"{options.out} holds a run that saved no state to go on from: give another folder")
         raise FileExistsError(f"{options.out} already holds a run: give --resume or another folder")
     with tempfile.TemporaryDirectory(prefix="judged-") as folder:
         run = Run(options, held, Path(folder))
@@ -101,15 +97,15 @@ class Run:
             raise ValueError(
                 f"{options.out} was begun with seed {held['seed']}, not {self.settings.seed}: go on with that one"
             )
-        self.start = begun_from(options.start)
         self.held = held
+        self.begun_from = held.get("start") if held else begun_from(options.start)
         self.resumed = held["resumed"] + 1 if held else 0
         self.phase: Phase = held["phase"] if held else "base"
         self.clock = Clock(held["seconds"] if held else 0.0)
         self.journal = Journal(options.out, self.clock, options.quiet)
         levels, screens = dict(options.levels), tuple(name for name in SCREENS if name in options.levels)
         self.curriculum = Curriculum.begin(
-            levels, screens, self.settings.images, begun=options.start is not None, most_images=self.settings.most_images
+            levels, screens, self.settings.images, begun=self.begun_from is not None, most_images=self.settings.most_images
         )
         self.table = Table(tuple(levels))
         self.control = Control(options.out / "control.json")
@@ -152,8 +148,8 @@ class Run:
         torch.manual_seed(self.settings.seed)
         config = json.loads(self.options.config.read_text())
         self.network = Decider(config)
-        if self.options.begin_with:
-            self._put(self.options.begin_with)
+        if self.options.start and not self.held:
+            self._put(base_of(self.options.start))
         self.network = self.network.to(device)
         self.flag = nn.Linear(self.network.lm_head.weight.shape[1], 1).to(device)
         if device.type == "cuda":
@@ -231,7 +227,7 @@ class Run:
         """Write the state while training goes on; the write before this one is over by then, or its error is raised."""
         document = {
             "seed": self.settings.seed, "phase": self.phase, "seconds": self.clock.now(), "resumed": self.resumed, "step": step,
-            "curriculum": json.dumps(self.curriculum.state()),
+            "curriculum": json.dumps(self.curriculum.state()), "start": self.begun_from,
             "progress": {phase: asdict(progress) for phase, progress in self.progress.items()},
         }  # fmt: skip
         self._written()
@@ -244,20 +240,23 @@ class Run:
             self._writing = None
 
     def _finish_base(self) -> None:
-        """Round the base for good. From here on checkpoints/base.pt is what the adapter stands on."""
-        files.write_tensors(self.options.out / "checkpoints" / "base.pt", _rounded(self.network))
+        """Round the base for good. From here on its file is what the adapter stands on."""
+        files.write_tensors(base_of(self.options.out), _rounded(self.network))
         self.journal.write("base done", step=self.progress["base"].steps)
         self.curriculum.seen *= 0  # the adapter reads another form: what the base can do says little
         self.curriculum.right *= 0
 
     def _put(self, base: Path) -> None:
-        """Give the network a rounded base's weights."""
+        """Give the network a rounded base's weights. Raises ValueError for those of another network."""
         saved = torch.load(base, map_location="cpu", weights_only=True)
-        self.network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
+        try:
+            self.network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
+        except RuntimeError as error:
+            raise ValueError(f"{base} holds another network than {self.options.config} describes") from error
 
     def _attach(self) -> Any:
         """The rounded base with an adapter on it."""
-        self._put(self.options.out / "checkpoints" / "base.pt")
+        self._put(base_of(self.options.out))
         options = adapter_options()
         round_base(self.network, options["target_modules"])
         torch.manual_seed(self.settings.seed + 1)
@@ -285,7 +284,7 @@ class Run:
         write_recipe(
             self.options.out, self.settings, self.name, seconds=round(self.clock.now(), 1), finished=finished,
             resumed=self.resumed, progress={phase: asdict(progress) for phase, progress in self.progress.items()},
-            start=self.start,
+            start=self.begun_from,
         )  # fmt: skip
 
     def _ask_to_stop(self) -> None:

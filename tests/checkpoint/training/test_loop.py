@@ -84,9 +84,12 @@ def test_results_say_where_there_were_fewer_samples_than_asked_for(tmp_path: Pat
     assert "| fewer samples than asked for: score, choices in two orders | 0 of 1 |" in facts(results)
 
 
-def test_a_folder_with_a_run_is_not_written_over(finished: Path) -> None:
-    with pytest.raises(FileExistsError, match="already holds a run"):
+def test_a_folder_with_a_run_is_not_written_over(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError, match="already holds a run: give --resume or another folder"):
         train(Options(finished, SETTINGS, levels=LEVELS, quiet=True))
+    (tmp_path / "log.jsonl").touch()
+    with pytest.raises(FileExistsError, match="saved no state to go on from: give another folder"):
+        train(Options(tmp_path, SETTINGS, levels=LEVELS, quiet=True, resume=True))
 
 
 def test_a_device_that_is_not_here_is_one_sentence_before_anything_is_made(
@@ -138,8 +141,31 @@ def test_a_run_begins_with_the_base_of_another_and_says_of_which(finished: Path,
     start = json.loads((tmp_path / "run" / "recipe.json").read_text())["start"]
     assert len(start["base_sha256"]) == 64
     assert start["recipe"]["finished"]
-    with pytest.raises(FileNotFoundError, match="--from wants the folder of a finished run"):
+    with pytest.raises(FileNotFoundError, match="--from wants the folder of a run whose base is done"):
         train(dataclasses.replace(options(tmp_path, start=tmp_path), out=tmp_path / "other"))
+
+
+def test_a_run_that_goes_on_still_says_what_it_began_with(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = True
+    monkeypatch.setattr(loop.Run, "_stop", property(lambda self: stop, lambda self, value: None), raising=False)
+    with pytest.raises(StoppedError, match="of phase base"):
+        train(options(tmp_path, start=finished))
+    begun = json.loads((tmp_path / "run" / "recipe.json").read_text())["start"]
+    stop = False
+    train(options(tmp_path, resume=True, start=tmp_path / "gone"))
+    recipe = json.loads((tmp_path / "run" / "recipe.json").read_text())
+    assert recipe["finished"]
+    assert recipe["start"] == begun
+    assert len(begun["base_sha256"]) == 64
+
+
+def test_a_base_of_another_network_is_named(finished: Path, tmp_path: Path) -> None:
+    wide = tmp_path / "wide.json"
+    config = tiny_network.config()
+    config["text_config"]["intermediate_size"] *= 2
+    wide.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"base.pt holds another network than .*wide.json describes"):
+        train(dataclasses.replace(options(tmp_path, start=finished), config=wide))
 
 
 def test_a_loss_that_is_no_number_is_forgiven_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
