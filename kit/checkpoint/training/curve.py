@@ -5,12 +5,14 @@ Covers: drawing from log.jsonl, finished or not. Does not cover: tables (`report
 
 from __future__ import annotations
 
+import io
 from itertools import pairwise
 from pathlib import Path
 
 from kit.checkpoint.training.journal import read
 
 WIDE, HIGH = 12, 7
+COLOURS = 64  # of the file, which lines need no more of: a quarter of its bytes
 LOSSES = {
     "loss": "label",
     "flag_loss": "flag of every candidate",
@@ -26,6 +28,7 @@ def draw(folder: Path) -> Path:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from PIL import Image
 
     lines = [line for line in read(folder) if line["event"] == "evaluation"]
     figure, (losses, accuracies) = pyplot.subplots(
@@ -46,9 +49,11 @@ def draw(folder: Path) -> Path:
             axes.axvline(change, color="grey", linewidth=0.8, linestyle=":")
     accuracies.set(ylim=(0, 1.01), xlabel="seconds", ylabel="held-out accuracy")
     accuracies.legend(frameon=False, ncols=1, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    path = folder / "curve.png"
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110, bbox_inches="tight")
     pyplot.close(figure)
+    path = folder / "curve.png"
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(path, optimize=True)
     return path
 
 

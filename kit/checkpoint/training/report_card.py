@@ -1,11 +1,13 @@
-"""`python -m kit.checkpoint.training.report_card DIR`: the tables of a model card, from what a run has written.
+"""`python -m kit.checkpoint.training.report_card DIR`: the tables of a model card, from a run's files.
 
-Covers: quality by family with and without the adapter, by level, by the number of candidates, calibration, flips, training.
-Markdown on standard output. Does not cover: what the figures mean, which the card says.
+Covers: goals, quality by family with and without the adapter, by level, by the number of candidates, calibration, flips,
+training, frozen requests. Markdown on standard output, or between the two marks of a page. Does not cover: what the figures mean, which
+the card says.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,19 +17,27 @@ from typing import Any
 from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.journal import read
 from kit.checkpoint.training.judged import PERMUTED
+from kit.checkpoint.training.tasks import SCREENS
+from kit.evidence.records import write_atomic
+
+BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+CLEARLY = 0.75  # of what it is with the adapter
 
 
-def card(folder: Path) -> str:
-    """The tables of a finished run. Raises FileNotFoundError where results.json or the log is missing."""
+def card(folder: Path, protocol: Path | None = None) -> str:
+    """The tables of a finished run, and of a protocol with frozen answers. Raises FileNotFoundError for a missing file."""
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
-    parts = (
+    parts: tuple[tuple[str, str], ...] = (
+        ("Goals", goals(results)),
         ("Accuracy on the held-out split", families(results)),
         ("By level, with the adapter", levels(results["held_out"]["by_level"])),
         ("By number of candidates, with the adapter", candidates(results["held_out"])),
         ("Calibration and order", facts(results)),
         ("Training", training(recipe, read(folder))),
     )
+    if protocol is not None:
+        parts = (*parts[:1], (f"The frozen requests of `{protocol.name}`", frozen(protocol)), *parts[1:])
     return "\n\n".join(f"### {title}\n\n{table}" for title, table in parts) + "\n"
 
 
@@ -94,27 +104,84 @@ def sort_of(row: dict[str, Any]) -> str:
     return f"{row['family']}, {kind}"
 
 
-def training(recipe: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
-    """Device, time, steps, samples by phase and what a step waited."""
-    lines = [line for line in log if line["event"] == "evaluation"]
-    rows = [
-        ["device", recipe["device"]],
-        ["seconds in all", f"{recipe['seconds']:.0f}"],
-        ["seed", str(recipe["settings"]["seed"])],
+def goals(results: dict[str, Any]) -> str:
+    """What a checkpoint of this size was meant to reach, what it reached, and which of both is better."""
+    held, without = results["held_out"], results["without_adapter"]["accuracy"]
+    family, matched = held["by_family"], held["match_by_candidates"]
+    at_least = [
+        *((name, family.get(name), 0.99) for name in ("numbers", "facts", "score")),
+        ("match, 2 to 4 candidates", matched.get("2-4"), 0.95),
+        ("match, 5 to 10 candidates", matched.get("5-10"), 0.95),
+        ("match, 16 to 32 candidates", matched.get("16-32"), 0.90),
+        ("route", family.get("route"), 0.90),
+        *((f"{name} (screens)", family[name], 0.90) for name in SCREENS if name in family),
     ]
-    for phase, progress in recipe["progress"].items():
-        of_phase = [line for line in lines if line["phase"] == phase]
-        rate = [line["steps_per_second"] for line in of_phase if line["steps_per_second"]]
-        wait = [line["wait_share"] for line in of_phase if line["wait_share"] is not None]
+    at_most = [
+        ("calibration error, held out", held["error_after"], 0.03),
+        ("answers that change with the order of candidates", results["flips"]["rate"], 0.05),
+        ("all families without the adapter", without, CLEARLY * held["accuracy"]),
+    ]
+    rows = [[name, f"at least {percent(goal)}", percent(v), "–" if v is None else _yes(v >= goal)] for name, v, goal in at_least]
+    rows += [[name, f"at most {percent(goal)}", percent(v), _yes(v <= goal)] for name, v, goal in at_most]
+    return table(["figure", "goal", "measured", "reached"], rows)
+
+
+def frozen(folder: Path) -> str:
+    """A row a question of a protocol that its frozen answers get wrong, after how many they get right.
+
+    Raises FileNotFoundError where the folder has no frozen answers.
+    """
+    lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
+    answers = {row["id"]: row["response"]["answers"] for row in json.loads((folder / "reference.json").read_text(encoding="utf-8"))}
+    told = [
+        (case["id"], question, wanted, _first_two(answers[case["id"]][question]["probabilities"]))
+        for case in cases
+        for question, wanted in case["expected"].items()
+    ]
+    wrong = [item for item in told if item[3][0][0] != item[2]]
+    right = f"{len(cases) - len({item[0] for item in wrong})} of {len(cases)} requests and {len(told) - len(wrong)} of {len(told)} questions are right"
+    if not wrong:
+        return f"{right}."
+    rows = [[f"`{case}`", question, wanted, first[0], f"{first[1] - second[1]:.3f}"] for case, question, wanted, (first, second) in wrong]
+    return f"{right}. The others:\n\n{table(['request', 'question', 'right', 'answered', 'it leads by'], rows)}"
+
+
+def _yes(reached: bool) -> str:
+    return "yes" if reached else "**no**"
+
+
+def _first_two(probabilities: dict[str, float]) -> list[tuple[str, float]]:
+    return sorted(probabilities.items(), key=lambda item: -item[1])[:2]
+
+
+def training(recipe: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
+    """Device, time, steps and samples by phase and what a step waited; a column for each run, the first one first.
+
+    Of a run that a later one began with only the base counts, and its log is not needed.
+    """
+    runs = pieces(recipe)
+    rows = [
+        ["device", *(run["device"] for run in runs)],
+        ["seconds in all", *(f"{run['seconds']:.0f}" for run in runs)],
+        ["seed", *(str(run["settings"]["seed"]) for run in runs)],
+    ]
+    for phase in recipe["progress"]:
+        used = [run["progress"][phase] if phase == "base" or run is recipe else None for run in runs]
         rows += [
-            [f"{phase}: steps", f"{progress['steps']:,}"],
-            [f"{phase}: questions seen", f"{sum(progress['seen'].values()):,}"],
-            [
-                f"{phase}: steps a second, share of waiting for data",
-                f"{_mean(rate):.1f}, {percent(_mean(wait))}",
-            ],
+            [f"{phase}: steps", *(f"{each['steps']:,}" if each else "–" for each in used)],
+            [f"{phase}: questions seen", *(f"{sum(each['seen'].values()):,}" if each else "–" for each in used)],
+            [f"{phase}: seconds", *(f"{each['spent']:.0f}" if each else "–" for each in used)],
+            [f"{phase}: share of waiting for data", *("–" for _ in runs[1:]), percent(_waited(log, phase))],
         ]
-    return table(["figure", "value"], rows)
+    heads = ["value"] if len(runs) == 1 else [f"run {number}" for number in range(1, len(runs) + 1)]
+    return table(["figure", *heads], rows)
+
+
+def pieces(recipe: dict[str, Any]) -> list[dict[str, Any]]:
+    """The recipes of the runs a base came out of, the first one first; a run without a recipe ends the list."""
+    before = (recipe.get("start") or {}).get("recipe")
+    return [*(pieces(before) if before else ()), recipe]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -128,22 +195,41 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+def _waited(log: Sequence[dict[str, Any]], phase: str) -> float | None:
+    shares = [line["wait_share"] for line in log if line["event"] == "evaluation" and line["phase"] == phase]
+    known = [share for share in shares if share is not None]
+    return sum(known) / len(known) if known else None
+
+
+def put_into(page: Path, tables: str) -> None:
+    """Replace what stands between the two marks of a page. Raises ValueError where they are not there once each."""
+    text = page.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise ValueError(f"{page}: expected one {BEGIN} and one {END} behind it")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    write_atomic(page, f"{before}{BEGIN}\n\n{tables}\n{END}{after}".encode())
 
 
 def main() -> int:
-    """Print the card and draw the curve; 2 for a folder without a finished run."""
-    if len(sys.argv) != 2:
-        print("usage: python -m kit.checkpoint.training.report_card DIR", file=sys.stderr)
-        return 2
-    folder = Path(sys.argv[1])
+    """Print the tables, or put them into a page, and draw the curve; 2 for a folder without a finished run."""
+    parser = argparse.ArgumentParser(prog="python -m kit.checkpoint.training.report_card", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of a finished run")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help="replace the tables of this page instead of printing them")
+    parser.add_argument("--protocol", type=Path, metavar="FOLDER", help="a protocol with the checkpoint's frozen answers")
+    given = parser.parse_args()
     try:
-        print(card(folder), end="")
+        tables = card(given.folder, given.protocol)
+        if given.into is None:
+            print(tables, end="")
+        else:
+            put_into(given.into, tables)
     except FileNotFoundError as error:
         print(f"error: {error.filename} is missing: is the run finished?", file=sys.stderr)
         return 2
-    draw(folder)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    draw(given.folder)
     return 0
 
 
