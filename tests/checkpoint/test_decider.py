@@ -7,6 +7,8 @@ import dataclasses
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,37 @@ class TestDecisions:
         bare.close()
         assert requests >= decider.protocol.least_right
         assert without <= 0.75 * with_it
+
+
+class TestReadme:
+    """What README.md shows of it is what it answers, to the gate's 0.02 on another CPU."""
+
+    @pytest.fixture(scope="class")
+    def blocks(self) -> list[tuple[str, str]]:
+        text = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8").partition("## The checkpoint that decides")[2].partition("\n## ")[0]
+        return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+    def test_a_text_of_ones_own(self, blocks: list[tuple[str, str]], engine: NativeEngine) -> None:
+        (kind, request), (_, shown) = blocks[0], blocks[1]
+        assert kind == "json"
+        assert_shown(engine, request.encode(), shown)
+
+    def test_a_picture_of_ones_own(self, blocks: list[tuple[str, str]], engine: NativeEngine) -> None:
+        (kind, script), (_, shown) = blocks[2], blocks[3]
+        assert kind == "python"
+        printed = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60).stdout
+        assert_shown(engine, printed, shown)
+
+
+def assert_shown(engine: NativeEngine, body: bytes, shown: str) -> None:
+    """Answers shown in short, one a question: what each has there, it has."""
+    answers = engine.decide(engine.prepare(body)).answers
+    wanted = json.loads(shown)
+    assert list(wanted) == list(answers)
+    for name, parts in wanted.items():
+        for key, value in parts.items():
+            bound = value if isinstance(value, str) else pytest.approx(value, abs=0.02 if key != "expected_value" else 0.1)
+            assert answers[name][key] == bound, (name, key)
 
 
 def right(engine: NativeEngine, protocol: Protocol) -> tuple[int, int]:
