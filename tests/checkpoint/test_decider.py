@@ -60,6 +60,13 @@ def page() -> str:
     return (DECIDER / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def blocks() -> list[tuple[str, str]]:
+    """Language and text of the blocks of the README's section on it."""
+    text = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8").partition("## The checkpoint that decides")[2].partition("\n## ")[0]
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
 def winners(engine: NativeEngine, body: bytes) -> dict[str, str]:
     """What is chosen by question; the first of the largest probabilities."""
     answers = engine.decide(engine.prepare(body)).answers
@@ -163,11 +170,6 @@ class TestDecisions:
 
 class TestReadme:
     """What README.md shows of it is what it answers, to the gate's 0.02 on another CPU."""
-
-    @pytest.fixture(scope="class")
-    def blocks(self) -> list[tuple[str, str]]:
-        text = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8").partition("## The checkpoint that decides")[2].partition("\n## ")[0]
-        return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
     def test_a_text_of_ones_own(self, blocks: list[tuple[str, str]], engine: NativeEngine) -> None:
         (kind, request), (_, shown) = blocks[0], blocks[1]
