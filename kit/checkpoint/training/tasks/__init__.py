@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import (
+    beside,
     chart,
     console,
     count,
@@ -35,7 +36,7 @@ class Make(Protocol):
 
 
 _TEXT = (numbers, facts, lookup, score, match, route, triage, policy, multi, special, lingual)
-_SCREENS = (console, form, dialog, count, which_image, chart)
+_SCREENS = (console, form, dialog, count, which_image, chart, beside)
 
 
 def _name(module: ModuleType) -> str:

@@ -14,7 +14,7 @@ from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 3
 LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
-LAYOUTS = {"train": ("plain", "axis", "one-colour"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
+LAYOUTS = {"train": ("plain", "axis", "one-colour", "boxed", "shaded", "striped"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
 STEPS = (0.3, 0.2, 0.13)  # of the chart's height, between any bar and the one asked for, by level
 TALLEST = Wordings(
     train=("Which bar is the tallest?", "Which bar is highest?", "Who has the largest bar?", "Where is the maximum?", "Which one is the top bar?", "Which bar is the largest?", "Which has the highest value?", "Find the highest bar.", "Which one is the tallest?",
@@ -29,6 +29,7 @@ IS_IT = Wordings(
     train=("Is {name} the tallest?", "Is the bar of {name} the highest?", "Has {name} the largest bar?", "Is {name} the highest?", "Is {name} the maximum?", "Is {name} higher than all others?", "Does {name} have the highest bar?", "Is {name} the largest?"),
     calibration=("Is {name} the highest bar?",), held_out=("Is the bar of {name} the tallest?", "Does {name} have the largest bar?"),
 )  # fmt: skip
+HIGHEST = ("the tallest", "the highest", "the largest", "the maximum")
 SCREENS = ("chart", "bar chart", "report", "diagram")
 
 
@@ -46,7 +47,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     if level > 0 and tallest and rng.random() < 0.4:
         answer = rng.random() < 0.5
         asked = target if answer else rng.choice([n for n in range(count) if n != target])
-        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer)
+        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer, what=rng.choice(HIGHEST))
     else:
         question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target, level)
     heights = _heights(rng, count, target, tallest, STEPS[level])
@@ -67,12 +68,21 @@ def _drawn(rng: random.Random, split: Split, heights: list[float], large: float)
     theme, layout = screen.theme, rng.choice(LAYOUTS[split])
     top, bottom, left, right = 14, screen.bottom - 14, 16, screen.width - 16
     step = (right - left) / len(heights)
-    share = {"thin": 0.35, "ruled": 0.5}.get(layout, rng.choice((0.6, 0.75)))
+    share = {"thin": 0.35, "ruled": 0.5}.get(layout, rng.uniform(0.42, 0.9))
     one = theme.status[rng.choice(STATUS)]
     if layout == "ruled":
         for n in range(5):
             y = top + (bottom - top) * n / 5
             screen.line((left, y, right, y), theme.line)
+    if layout == "boxed":
+        screen.box((left - 8, top - 8, right + 8, bottom), theme.card, theme.line, rng.choice((1, 2)))
+    if layout in ("shaded", "striped"):
+        for n in range(len(heights)):
+            edge = left + step * n
+            if layout == "shaded":
+                screen.box((edge + 3, top, edge + step - 3, bottom), theme.card)
+            else:
+                screen.line((edge, top, edge, bottom), theme.line)
     if layout != "plain":
         screen.line((left, bottom, right, bottom), theme.ink, 2)
     for n, height in enumerate(heights):

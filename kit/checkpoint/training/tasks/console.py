@@ -75,7 +75,7 @@ def _state(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     colours = [rng.choice(STATUS) for _ in names]
     colours[target] = wanted if answer else rng.choice([item for item in STATUS if item != wanted])
     asked = (HEALTHY if healthy else FAILED).pick(rng, split, name=rows.names[target])
-    question, right = yes_or_no(rng, split, asked, answer)
+    question, right = yes_or_no(rng, split, asked, answer, what=wanted)
     return _part(rng, split, names, rows, level, colours, question, right)
 
 

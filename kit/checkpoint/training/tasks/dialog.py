@@ -30,6 +30,7 @@ COLOUR = Wordings(
     calibration=("What colour is the main button?",), held_out=("What is the colour of the highlighted button?", "Which colour does the primary button have?"),
 )  # fmt: skip
 COLOURS = ("blue", "green", "red", "amber")
+MAIN = ("the highlighted one", "the main button", "coloured", "the primary one")
 SCREENS = ("dialog", "message box", "window", "confirmation dialog")
 
 
@@ -49,7 +50,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     elif kind < 0.8:
         answer = rng.random() < 0.5
         named = main if answer else rng.choice([n for n in range(len(names)) if n != main])
-        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=buttons.names[named]), answer)
+        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=buttons.names[named]), answer, what=rng.choice(MAIN))
     else:
         others = [colour_word(rng, item) for item in (*COLOURS, "grey") if item != colour]
         question, right = choice(rng, COLOUR.pick(rng, split), colour_word(rng, colour), rng.sample(others, rng.randint(1, 3)))

@@ -9,6 +9,7 @@ Does not cover: what a screen shows (the modules of the screen families).
 from __future__ import annotations
 
 import functools
+import io
 import random
 from dataclasses import dataclass
 
@@ -171,6 +172,15 @@ class Screen:
         self.box((0, 0, self.width, 30), self.theme.card)
         self.text(10, 15, text, self.rng.choice((15, 17, 19)))
         return 38
+
+
+def worn(rng: random.Random, image: Image.Image) -> Image.Image:
+    """The image as it may come from elsewhere: enlarged from half its size, or kept as a JPEG. The size stays."""
+    if rng.random() < 0.5:
+        return image.resize((image.width // 2, image.height // 2), Image.Resampling.BICUBIC).resize(image.size, Image.Resampling.BICUBIC)
+    packed = io.BytesIO()
+    image.save(packed, "JPEG", quality=rng.randint(60, 90))
+    return Image.open(packed).convert("RGB")
 
 
 def colour_word(rng: random.Random, colour: str) -> str:

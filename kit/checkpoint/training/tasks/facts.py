@@ -88,6 +88,7 @@ class Asked(NamedTuple):
     answer: bool
     key: str
     found: str
+    what: str = ""  # what is asked about, said in a word or two
 
 
 Ask = Callable[[random.Random, Split, Record, str, int], Asked]
@@ -105,7 +106,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     ask = rng.choice(asks[: (1, 2, 5, 8, 8, 8)[level]])
     asked = ask(rng, split, record, path, level)
     told = _told(rng, record, path, asked)
-    return Part(_shown(rng, whole, level), *yes_or_no(rng, split, asked.question, asked.answer, level == 0), reason=told)
+    return Part(_shown(rng, whole, level), *yes_or_no(rng, split, asked.question, asked.answer, level == 0, asked.what), reason=told)
 
 
 def _told(rng: random.Random, record: Record, path: str, asked: Asked) -> str:
@@ -240,7 +241,7 @@ def _equal(rng: random.Random, split: Split, record: Record, path: str, level: i
             while level == 0 and value in record.values():
                 value = _other(rng, split, value)
     asked = EQUAL.pick(rng, split, key=_named(rng, split, key, path), value=value)
-    return Asked(asked, answer, key, f"{_spoken(record[key])}, asked {_spoken(value)}")
+    return Asked(asked, answer, key, f"{_spoken(record[key])}, asked {_spoken(value)}", _spoken(value))
 
 
 def _compare(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
@@ -285,7 +286,7 @@ def _flag(rng: random.Random, split: Split, record: Record, path: str, level: in
     sentence = rng.choice((FLAG_ON if on else FLAG_OFF).of(split))
     # "Is the order paid?" names where the flag stands already.
     named = key if "{parent}" in sentence else _named(rng, split, key, path)
-    return Asked(sentence.format(key=named, parent=path or "record"), answer, key, _spoken(record[key]))
+    return Asked(sentence.format(key=named, parent=path or "record"), answer, key, _spoken(record[key]), key if on else "")
 
 
 def _empty(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
@@ -295,4 +296,4 @@ def _empty(rng: random.Random, split: Split, record: Record, path: str, level: i
         record[key] = [] if isinstance(record[key], list) else rng.choice((None, ""))
     elif rng.random() < 0.4:
         record[_entry(rng, split, record, "number key", level)] = None  # another entry is the empty one
-    return Asked(EMPTY.pick(rng, split, key=_named(rng, split, key, path)), answer, key, _spoken(record[key]) or "nothing")
+    return Asked(EMPTY.pick(rng, split, key=_named(rng, split, key, path)), answer, key, _spoken(record[key]) or "nothing", "empty")

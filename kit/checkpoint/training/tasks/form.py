@@ -14,7 +14,7 @@ from kit.checkpoint.training.vocabulary import Wordings, several, word
 
 LEVELS = 4
 LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
-LAYOUTS = {"train": ("framed", "filled", "thick", "beside", "tinted", "ruled"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
+LAYOUTS = {"train": ("framed", "filled", "thick", "beside", "tinted", "ruled", "barred", "flagged"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
 WRONG = Wordings(
     train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?", "Which field is red?", "Where is the error?",
            "Which one is marked as wrong?", "Which field has a problem?", "Find the error.", "Which field has to be corrected?", "A field is marked red. Which one?", "There is one error. Where is it?", "Which one has the red frame?"),
@@ -60,7 +60,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     elif kind < 0.85:
         target, answer, asks_filled = rng.randrange(len(names)), rng.random() < 0.5, rng.random() < 0.5
         filled[target] = answer if asks_filled else not answer
-        question, right = yes_or_no(rng, split, (FILLED if asks_filled else EMPTY).pick(rng, split, name=fields.names[target]), answer)
+        asked = (FILLED if asks_filled else EMPTY).pick(rng, split, name=fields.names[target])
+        question, right = yes_or_no(rng, split, asked, answer, what=rng.choice(("filled", "filled in") if asks_filled else ("empty", "left empty")))
     else:
         right = rng.randint(0, len(names))
         filled = [n >= right for n in range(len(names))]
@@ -90,16 +91,20 @@ def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool
             screen.box((left, bottom - 2 - thick, right, bottom), edge)
         elif layout == "ruled":
             screen.box((left, top + 19, right, top + 21 + thick), edge)
+        elif layout == "barred":
+            screen.box((left, top + 19, left + 2 + thick, bottom), edge)
         else:
-            radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6, "beside": 0, "tinted": 2}[layout]
+            radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6, "beside": 0, "tinted": 2, "flagged": 0}[layout]
             fill = _pale(theme.card, edge) if layout == "tinted" and n == wrong else theme.card
             screen.box(frame, fill, edge, thick + (layout == "thick"), radius)
+        if layout == "flagged" and n == wrong:
+            screen.box((right - 26, top + 19, right, bottom), edge)
         if layout == "double":
             screen.box((left + 4, top + 23, right - 4, bottom - 4), None, edge, 2 if n == wrong else 1, 4)
         if filled[n]:
             middle = (top + 19 + bottom) / 2
             value = word(rng, rng.choice(("value", "person", "place")), split)
-            screen.text(left + 12, middle, value, min(24, int(bottom - top - 22)))
+            screen.text(left + 12, middle, value, min(rng.choice((15, 19, 24)), int(bottom - top - 22)))
     return screen.image
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
+from kit.checkpoint.training.tasks.drawing import worn
 from kit.checkpoint.training.vocabulary import Wordings
 
 YES_NO = Wordings(
@@ -24,12 +25,20 @@ YES_NO = Wordings(
     calibration=("Yes, it is so|No, it is not so", "That is true|That is false"),
     held_out=("Yes, it does|It does not", "Yes, that is correct|No, that is incorrect", "That holds|That does not hold", "Yes, it is|No, it is not"),
 )  # fmt: skip
+CLAIMS = Wordings(  # what is asked, said and denied: {what} is "green", "the tallest", "a circle"
+    train=("{what}|not {what}", "{what}, indeed|by no means {what}", "{what}, so yes|not {what}, so no", "clearly {what}|clearly not {what}", "{what}|something else", "{what}|none of that",
+           "one sees that it is {what}|one sees that it is not {what}", "found to be {what}|found not to be {what}", "{what}: yes|{what}: no", "{what}|anything but {what}", "as asked, {what}|unlike {what}",
+           "{what}|this does not apply", "can be called {what}|cannot be called {what}", "yes, {what}|no, other", "there: {what}|there: other"),
+    calibration=("{what}, yes|{what}, no", "shown to be {what}|shown to be otherwise"),
+    held_out=("{what} as the question says|different from what the question says", "{what}, that is so|not {what}, that is not so", "surely {what}|surely something other"),
+)  # fmt: skip
 ASIDES = Wordings(  # around a question, now and then
     train=("Read the state first. {q}", "{q} Choose one.", "Look closely: {q}", "Please answer: {q}", "{q} Use only what is given.", "Question for you: {q}", "{q} Answer with one candidate.",
            "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best."),
     calibration=("Please say: {q}",), held_out=("Read what is given first. {q}", "{q} Please choose one.", "Please look closely: {q}"),
 )  # fmt: skip
 TOLD, MORE = 10, 3  # words of a candidate, further entries of a record
+WORN = 0.1  # the share of samples with images that came a longer way
 NAMES = ("q", "q1", "answer", "pick", "decision", "check")  # of the only question of a sample
 
 
@@ -74,20 +83,29 @@ def score(instructions: str, levels: Sequence[object]) -> Question:
 
 
 def yes_or_no(
-    rng: random.Random, split: Split, instructions: str, answer: bool, plain: bool = False
+    rng: random.Random, split: Split, instructions: str, answer: bool, plain: bool = False, what: str = ""
 ) -> tuple[Question, int]:
-    """A noul, with the default words or some of YES_NO; one in seven asks the same as a choice in either order.
+    """A noul, with the default words or others; one in seven asks the same as a choice in either order.
 
-    plain: a noul with the default words, always.
+    plain: a noul with the default words, always. what: what is asked about, as CLAIMS says and denies it; without it the
+    words are of YES_NO.
     """
     kind = rng.random()
     if kind < 0.4 or plain:
         return {"type": "noul", "instructions": instructions}, int(not answer)
-    yes, no = YES_NO.pick(rng, split).split("|")
+    yes, no = _said_and_denied(rng, split, what)
     if kind < 0.55:
         return choice(rng, instructions, yes if answer else no, [no if answer else yes])
     criteria = {"true": yes, "false": no} if kind < 0.8 else {"true": {"description": yes}, "false": {"description": no}}
     return {"type": "noul", "instructions": instructions, "criteria": criteria}, int(not answer)
+
+
+def _said_and_denied(rng: random.Random, split: Split, what: str) -> list[str]:
+    """The two candidates' words."""
+    if not what or rng.random() < 0.35:
+        return YES_NO.pick(rng, split).split("|")
+    words = CLAIMS.pick(rng, split, what=what).split("|")
+    return [sentence_case(text) for text in words] if rng.random() < 0.5 else words
 
 
 def sample(family: str, split: Split, level: int, parts: Mapping[str, Part], state: object) -> Sample:
@@ -101,10 +119,12 @@ def sample(family: str, split: Split, level: int, parts: Mapping[str, Part], sta
 
 
 def single(rng: random.Random, family: str, split: Split, level: int, part: Part) -> Sample:
-    """A sample of one question under one of a few plain names, at times with some words around it."""
+    """A sample of one question under one of a few plain names, at times with some words around it, or with worn images."""
     if level > 0 and rng.random() < 0.12:
         instructions = ASIDES.pick(rng, split, q=part.question["instructions"])
         part = replace(part, question=part.question | {"instructions": instructions})
+    if level > 0 and part.images and rng.random() < WORN:
+        part = replace(part, images=[worn(rng, image) for image in part.images])
     return sample(family, split, level, {rng.choice(NAMES): part}, part.state)
 
 

@@ -191,7 +191,7 @@ def _two(rng: random.Random, split: Split, state: object, allowed: bool, level: 
     if level > 1 and case and "\n" not in case and rng.random() < 0.2:
         state = {"policy": rule, "case": case}
     if rng.random() < 0.5:
-        return Part(state, *yes_or_no(rng, split, ASK_ALLOWED.pick(rng, split), allowed), reason=told)
+        return Part(state, *yes_or_no(rng, split, ASK_ALLOWED.pick(rng, split), allowed, what=rng.choice(("allowed", "within the rule", "permitted"))), reason=told)
     texts = VERDICTS.pick(rng, split).split("|")[:2]
     right = texts.pop(int(not allowed))
     return Part(state, *choice(rng, ASK.pick(rng, split), right, texts), reason=told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from PIL import Image
 
@@ -93,7 +94,7 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
         shown[target] = what if answer else rng.choice(rest)
         name = _named(rng, split, NAMED, count)[target]
         asked = (IS_SHAPE if shapes else IS_COLOUR).pick(rng, split, name=name, what=called)
-        question, right = yes_or_no(rng, split, asked, answer)
+        question, right = yes_or_no(rng, split, asked, answer, what=f"a {what}" if shapes else called)
     else:
         right = rng.randint(0, count)
         shown = [what] * right + [rng.choice(rest) for _ in range(count - right)]
@@ -109,7 +110,7 @@ def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> 
 
 
 def _size(rng: random.Random, count: int) -> tuple[int, int]:
-    return rng.choice(OTHERS) if count < 4 and rng.random() < 0.2 else SIZE
+    return rng.choice(OTHERS) if rng.random() < (0.2 if count < 4 else 0.1) else SIZE
 
 
 def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
@@ -121,14 +122,18 @@ def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
 
 def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
     """Images of these shapes, and the shapes with their colours."""
+    return _signs(rng, split, [(kind, rng.choice(STATUS)) for kind in shown])
+
+
+def _signs(rng: random.Random, split: Split, signs: Sequence[tuple[str, str]]) -> tuple[list[Image.Image], list[str]]:
+    """An image of each shape in its colour, and what they show."""
     images, seen = [], []
-    for kind in shown:
-        screen = Screen(rng, split, _size(rng, len(shown)))
+    for kind, colour in signs:
+        screen = Screen(rng, split, _size(rng, len(signs)))
         wide, high = screen.width - 4, screen.bottom - 4
         most = min(90 if split == "train" else 80, high // 2 - 4)
         radius = rng.randint(40, most)
         x, y = rng.randint(radius + 4, wide - radius), rng.randint(radius + 4, high - radius)
-        colour = rng.choice(STATUS)
         screen.shape(kind, x, y, radius, screen.theme.status[colour])
         images.append(screen.image)
         seen.append(f"{colour} {kind}")
@@ -143,7 +148,9 @@ def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown
 
 
 def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
-    """Images of something in these colours, and the colours."""
+    """Images of something in these colours, a banner or a shape, and the colours."""
+    if rng.random() < 0.35:
+        return _signs(rng, split, [(rng.choice(SHAPES), colour) for colour in shown])
     images = []
     for colour in shown:
         screen = Screen(rng, split, _size(rng, len(shown)))
