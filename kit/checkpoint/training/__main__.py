@@ -10,7 +10,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from kit.checkpoint.training.settings import TINY, Settings, changed
+from kit.checkpoint.training.settings import TINY, Settings, changed, sized
 
 
 def main() -> int:
@@ -25,6 +25,10 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="go on from the state in the folder, after a stop")
     parser.add_argument("--from", dest="start", type=Path, metavar="DIR", help="begin with the base of the earlier run in DIR")
     parser.add_argument(
+        "--keep-base", action="store_true", help="leave that base as it is, and go on with the adapter of that run"
+    )
+    parser.add_argument("--step-tokens", type=int, metavar="N", help="tokens of a batch (36864): fewer take less memory")
+    parser.add_argument(
         "--tiny", action="store_true", help="a few steps of small batches, to see that everything works"
     )
     parser.add_argument("--config", type=Path, help="another config.json than the decider's")
@@ -36,6 +40,8 @@ def main() -> int:
     chosen = {name: getattr(given, name) for name in named if getattr(given, name) is not None}
     settings = dataclasses.replace(TINY if given.tiny else Settings(), **chosen)
     try:
+        if given.step_tokens is not None:
+            settings = dataclasses.replace(settings, buckets=sized(settings.buckets, given.step_tokens))
         for assignment in given.set:
             settings = changed(settings, assignment)
     except ValueError as error:
@@ -44,10 +50,12 @@ def main() -> int:
     from kit.checkpoint.training.loop import Options, StoppedError, train
     from kit.runtime import NoDeviceError
 
-    options = Options(given.out, settings, given.device, resume=given.resume, start=given.start)
-    if given.config is not None:
-        options = dataclasses.replace(options, config=given.config)
     try:
+        options = Options(
+            given.out, settings, given.device, resume=given.resume, start=given.start, keep_base=given.keep_base
+        )
+        if given.config is not None:
+            options = dataclasses.replace(options, config=given.config)
         train(options)
     except StoppedError as stopped:
         print(stopped, file=sys.stderr)

@@ -1,7 +1,7 @@
 """The adapter of the decider: PEFT's LoRA in FP32 on a base that is frozen and rounded to BF16.
 
-Covers: rounding, what is adapted and how wide, and arithmetic as an engine's: the base's maps in BF16, the adapter's in
-FP32 without autocast. Does not cover: files (`kit.checkpoint.training.export`).
+Covers: rounding, what is adapted and how wide, an adapter's tensors out and in, and arithmetic as an engine's: the base's
+maps in BF16, the adapter's in FP32 without autocast. Does not cover: files (`kit.checkpoint.training.export`).
 """
 
 from __future__ import annotations
@@ -50,6 +50,22 @@ def adapter_state(wrapped: Any) -> dict[str, Tensor]:
 
     found: dict[str, Tensor] = get_peft_model_state_dict(wrapped)
     return {name: tensor.detach().float().cpu().clone() for name, tensor in found.items()}
+
+
+def put_adapter(wrapped: Any, tensors: Mapping[str, Tensor]) -> None:
+    """Give the adapter the tensors that `adapter_state` took from another. Raises ValueError for those of another adapter."""
+    from peft import set_peft_model_state_dict
+
+    wanted = {name: tuple(tensor.shape) for name, tensor in adapter_state(wrapped).items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            raise ValueError(f"{name} is missing")
+        if name not in wanted:
+            raise ValueError(f"{name} is none of this adapter's")
+        if found[name] != wanted[name]:
+            raise ValueError(f"{name} has the shape {found[name]}, not {wanted[name]}")
+    set_peft_model_state_dict(wrapped, dict(tensors))  # type: ignore[no-untyped-call]
 
 
 def _without_autocast(module: nn.Module) -> None:

@@ -81,10 +81,16 @@ def base_of(folder: Path) -> Path:
     return folder / "checkpoints" / "base.pt"
 
 
-def begun_from(folder: Path | None) -> dict[str, Any] | None:
+def adapter_of(folder: Path) -> Path:
+    """The adapter of a run, there once its phase is over."""
+    return folder / "checkpoints" / "adapter.pt"
+
+
+def begun_from(folder: Path | None, adapter_too: bool = False) -> dict[str, Any] | None:
     """What a recipe says of the run whose base a later one begins with: that base's digest and that run's own recipe.
 
-    folder: of the earlier run; None where there is none, which a recipe says as null. Raises FileNotFoundError without a base.
+    folder: of the earlier run; None where there is none, which a recipe says as null. adapter_too: the later one goes on with
+    its adapter, whose digest is said too. Raises FileNotFoundError without a base, or without an adapter that is wanted.
     """
     if folder is None:
         return None
@@ -92,7 +98,13 @@ def begun_from(folder: Path | None) -> dict[str, Any] | None:
     if not base.is_file():
         raise FileNotFoundError(f"{base} is missing: --from wants the folder of a run whose base is done")
     found = json.loads(recipe.read_text(encoding="utf-8")) if recipe.is_file() else None
-    return {"base_sha256": sha256_file(base), "recipe": found}
+    digests = {"base_sha256": sha256_file(base)}
+    if adapter_too:
+        adapter = adapter_of(folder)
+        if not adapter.is_file():
+            raise FileNotFoundError(f"{adapter} is missing: --keep-base wants the folder of a run whose adapter is done")
+        digests["adapter_sha256"] = sha256_file(adapter)
+    return {**digests, "recipe": found}
 
 
 def _version(name: str) -> str | None:

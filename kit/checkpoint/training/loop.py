@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from kit.checkpoint.tokens import Tokenizer
 from kit.checkpoint.training import state as files
-from kit.checkpoint.training.adapter import adapter_state, attach, round_base
+from kit.checkpoint.training.adapter import adapter_state, attach, put_adapter, round_base
 from kit.checkpoint.training.batches import Feed, Source
 from kit.checkpoint.training.control import Control
 from kit.checkpoint.training.curriculum import Curriculum, Table
@@ -32,7 +32,7 @@ from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
 from kit.checkpoint.training.export import DECIDER, adapter_options
 from kit.checkpoint.training.hints import marks
-from kit.checkpoint.training.journal import Clock, Journal, base_of, begun_from, write_recipe
+from kit.checkpoint.training.journal import Clock, Journal, adapter_of, base_of, begun_from, write_recipe
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
 from kit.checkpoint.training.network import Decider
 from kit.checkpoint.training.phase import PhaseLoop, Progress, StoppedError
@@ -40,7 +40,7 @@ from kit.checkpoint.training.results import Judge
 from kit.checkpoint.training.settings import FORMS, PHASES, Phase, Settings
 from kit.checkpoint.training.steps import State, Step
 from kit.checkpoint.training.tasks import LEVELS, SCREENS
-from kit.evidence.records import write_json
+from kit.evidence.records import write_atomic, write_json
 from kit.runtime import NoDeviceError, no_cuda
 
 PROGRAMS = 64  # compiled from one function at most
@@ -49,8 +49,9 @@ PROGRAMS = 64  # compiled from one function at most
 @dataclass(frozen=True)
 class Options:
     """out: the run's folder. config, tokenizer: of the checkpoint to train. levels: the families and how many levels each
-    has. start: the folder of an earlier run, with whose base this one begins. resume: go on from the state in `out`, where
-    there is one, whatever the run began with."""
+    has. start: the folder of an earlier run, with whose base this one begins. keep_base: that base stays as it is, bit for
+    bit, and the earlier run's adapter is what is trained. resume: go on from the state in `out`, where there is one, whatever
+    the run began with. Raises ValueError for keep_base without start."""
 
     out: Path
     settings: Settings
@@ -60,14 +61,20 @@ class Options:
     levels: Mapping[str, int] = field(default_factory=lambda: dict(LEVELS))
     resume: bool = False
     start: Path | None = None
+    keep_base: bool = False
     quiet: bool = False
+
+    def __post_init__(self) -> None:
+        if self.keep_base and self.start is None:
+            raise ValueError("--keep-base keeps the base of an earlier run: give its folder with --from")
 
 
 def train(options: Options) -> dict[str, Any]:
     """Train, calibrate and judge; the results. Raises StoppedError on SIGTERM or Ctrl-C, with the state saved.
 
     Raises NoDeviceError without the device, FileExistsError where `out` holds a run that is not to be resumed or cannot be,
-    FileNotFoundError where `start` has no base, StateError for a damaged state, ValueError for another network or seed.
+    FileNotFoundError where `start` has no base, or no adapter to go on with, StateError for a damaged state, ValueError for
+    another network, adapter or seed.
     """
     _require(options.device)
     held = files.load(options.out / "state") if options.resume else None
@@ -98,15 +105,18 @@ class Run:
                 f"{options.out} was begun with seed {held['seed']}, not {self.settings.seed}: go on with that one"
             )
         self.held = held
-        self.begun_from = held.get("start") if held else begun_from(options.start)
+        self.begun_from = held.get("start") if held else begun_from(options.start, options.keep_base)
         self.resumed = held["resumed"] + 1 if held else 0
-        self.phase: Phase = held["phase"] if held else "base"
+        self.keeps = options.start if options.keep_base and not held else None  # the run whose base and adapter to take
+        self.phase: Phase = held["phase"] if held else "adapter" if self.keeps else "base"
         self.clock = Clock(held["seconds"] if held else 0.0)
         self.journal = Journal(options.out, self.clock, options.quiet)
         levels, screens = dict(options.levels), tuple(name for name in SCREENS if name in options.levels)
         self.curriculum = Curriculum.begin(
             levels, screens, self.settings.images, begun=self.begun_from is not None, most_images=self.settings.most_images
         )
+        if self.keeps:  # an adapter has always been trained on a base that knows every family
+            self.curriculum.tops = {name: count - 1 for name, count in levels.items()}
         self.table = Table(tuple(levels))
         self.control = Control(options.out / "control.json")
         self.jobs = jobs(levels, self.settings.amounts)
@@ -135,7 +145,7 @@ class Run:
             wrapped = self._attach()
             step = self._step("adapter")
             self._train("adapter", step)
-            files.write_tensors(self.options.out / "checkpoints" / "adapter.pt", adapter_state(wrapped))
+            files.write_tensors(adapter_of(self.options.out), adapter_state(wrapped))
             return self._results(wrapped)
 
     def close(self) -> None:
@@ -150,8 +160,14 @@ class Run:
         self.network = Decider(config)
         if self.options.start and not self.held:
             self._put(base_of(self.options.start))
+        if self.keeps:
+            kept = base_of(self.options.out)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(kept, base_of(self.keeps).read_bytes())
         self.network = self.network.to(device)
         self.flag = nn.Linear(self.network.lm_head.weight.shape[1], 1).to(device)
+        if self.keeps:  # no run saves it: a new one pulls at a trained adapter only as far as it has learned itself
+            nn.init.zeros_(self.flag.weight)
         if device.type == "cuda":
             self._pin()
             # A layer's code serves every kind of layer, with and without an adapter.
@@ -255,12 +271,18 @@ class Run:
             raise ValueError(f"{base} holds another network than {self.options.config} describes") from error
 
     def _attach(self) -> Any:
-        """The rounded base with an adapter on it."""
+        """The rounded base with an adapter on it, new or an earlier run's."""
         self._put(base_of(self.options.out))
         options = adapter_options()
         round_base(self.network, options["target_modules"])
         torch.manual_seed(self.settings.seed + 1)
         wrapped = attach(self.network, options)
+        if self.keeps:
+            adapter = adapter_of(self.keeps)
+            try:
+                put_adapter(wrapped, torch.load(adapter, map_location="cpu", weights_only=True))
+            except ValueError as error:
+                raise ValueError(f"{adapter} holds another adapter: {error}") from error
         if self.network.lm_head.weight.device.type == "cuda":
             torch.cuda.empty_cache()
             self.network.compile_layers()

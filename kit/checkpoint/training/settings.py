@@ -40,13 +40,23 @@ def bucket_for(buckets: Sequence[Bucket], tokens: int, patches: int) -> Bucket |
     return None
 
 
+def sized(buckets: Sequence[Bucket], step_tokens: int) -> tuple[Bucket, ...]:
+    """The same buckets with as many samples as `step_tokens` hold, one at least. Raises ValueError below one token."""
+    if step_tokens < 1:
+        raise ValueError(f"a step has one token at least, not {step_tokens}")
+    return tuple(dataclasses.replace(bucket, batch=max(1, step_tokens // bucket.tokens)) for bucket in buckets)
+
+
 STEP_TOKENS = 36_864  # of every bucket, so that what works on tokens alone has one shape
-BUCKETS = (
-    *(Bucket(tokens, 0, STEP_TOKENS // tokens) for tokens in (64, 128, 192, 256, 384, 512)),
-    *(
-        Bucket(tokens, patches, STEP_TOKENS // tokens)
-        for tokens, patches in ((192, 288), (256, 288), (384, 1024), (512, 1024))
+BUCKETS = sized(
+    (
+        *(Bucket(tokens, 0, 1) for tokens in (64, 128, 192, 256, 384, 512)),
+        *(
+            Bucket(tokens, patches, 1)
+            for tokens, patches in ((192, 288), (256, 288), (384, 1024), (512, 1024), (512, 1536))
+        ),
     ),
+    STEP_TOKENS,
 )
 
 

@@ -13,7 +13,7 @@ from kit.checkpoint.training.batches import CELLS, Feed, Source, WorkerError, ba
 from kit.checkpoint.training.curriculum import Table
 from kit.checkpoint.training.export import DECIDER
 from kit.checkpoint.training.judged import Job, load
-from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for, changed
+from kit.checkpoint.training.settings import BUCKETS, STEP_TOKENS, TINY, Bucket, bucket_for, changed, sized
 from kit.checkpoint.training.slots import Slots, layout_of
 from kit.checkpoint.training.tasks import LEVELS
 
@@ -46,6 +46,16 @@ def test_text_goes_where_no_patches_are_and_everything_into_the_first_that_fits(
 
 def test_every_published_bucket_has_the_same_number_of_tokens() -> None:
     assert {bucket.tokens * bucket.batch for bucket in BUCKETS} == {STEP_TOKENS}
+
+
+def test_the_largest_image_bucket_takes_several_screens() -> None:
+    assert bucket_for(BUCKETS, 500, 1025) == BUCKETS[-1] == Bucket(512, 1536, 72)
+
+
+def test_a_smaller_step_has_the_same_buckets_with_fewer_samples_and_one_at_least() -> None:
+    made = sized(BUCKETS, 256)
+    assert [(bucket.tokens, bucket.patches) for bucket in made] == [(bucket.tokens, bucket.patches) for bucket in BUCKETS]
+    assert {bucket.tokens: bucket.batch for bucket in made} == {64: 4, 128: 2, 192: 1, 256: 1, 384: 1, 512: 1}
 
 
 def test_a_bucket_is_given_away_when_it_is_full() -> None:

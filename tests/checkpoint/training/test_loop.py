@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kit.checkpoint.training.phase import StoppedError, TrainingError, rate_at
 from kit.checkpoint.training.report_card import card, facts
 from kit.checkpoint.training.settings import TINY, Amounts, Bucket, Rates
 from kit.checkpoint.training.steps import Step
+from kit.evidence.records import sha256_file
 from tests.checkpoint.training import tiny_network
 
 SETTINGS = dataclasses.replace(
@@ -166,6 +168,119 @@ def test_a_base_of_another_network_is_named(finished: Path, tmp_path: Path) -> N
     wide.write_text(json.dumps(config))
     with pytest.raises(ValueError, match=r"base.pt holds another network than .*wide.json describes"):
         train(dataclasses.replace(options(tmp_path, start=finished), config=wide))
+
+
+def kept(folder: Path, start: Path, **changes: Any) -> Options:
+    """A run that goes on with the adapter of the one in `start`."""
+    return options(folder, start=start, keep_base=True, **changes)
+
+
+def test_a_run_that_keeps_the_base_goes_on_with_the_adapter(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[dict[str, torch.Tensor]] = []
+    tops: list[dict[str, int]] = []
+    inner = loop.Run._train
+
+    def seen(self: loop.Run, name: Any, step: Step) -> None:
+        begun.append({key: tensor.detach().clone() for key, tensor in self.network.state_dict().items()})
+        tops.append(dict(self.curriculum.tops))
+        inner(self, name, step)
+
+    monkeypatch.setattr(loop.Run, "_train", seen)
+    train(kept(tmp_path, finished))
+    run = tmp_path / "run"
+    assert (run / "checkpoints" / "base.pt").read_bytes() == (finished / "checkpoints" / "base.pt").read_bytes()
+    before, after = (torch.load(at / "checkpoints" / "adapter.pt", weights_only=True) for at in (finished, run))
+    (state,) = begun
+    for name, tensor in before.items():
+        inside = name.removeprefix("base_model.model.").replace(".weight", ".default.weight")
+        assert torch.equal(state[inside], tensor)
+    assert any(not torch.equal(after[name], tensor) for name, tensor in before.items())
+    assert tops == [{"match": 1, "facts": 1, "console": 0}]
+    recipe = json.loads((run / "recipe.json").read_text())
+    assert recipe["start"]["base_sha256"] == sha256_file(finished / "checkpoints" / "base.pt")
+    assert recipe["start"]["adapter_sha256"] == sha256_file(finished / "checkpoints" / "adapter.pt")
+    assert (recipe["progress"]["base"]["steps"], recipe["progress"]["adapter"]["steps"]) == (0, 6)
+    told = [(line["event"], line.get("phase")) for line in read(run) if line["event"] != "curriculum"]
+    assert told == [("start", "adapter"), ("evaluation", "adapter"), ("results", None)]
+    assert "| adapter: steps | – | 6 |" in card(run)
+
+
+def test_a_stopped_run_that_keeps_the_base_goes_on_where_it_was(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = True
+    monkeypatch.setattr(loop.Run, "_stop", property(lambda self: stop, lambda self, value: None), raising=False)
+    with pytest.raises(StoppedError, match="step 1 of phase adapter"):
+        train(kept(tmp_path, finished))
+    stop = False
+    train(kept(tmp_path, tmp_path / "gone", resume=True))
+    run = tmp_path / "run"
+    assert (run / "checkpoints" / "base.pt").read_bytes() == (finished / "checkpoints" / "base.pt").read_bytes()
+    recipe = json.loads((run / "recipe.json").read_text())
+    assert recipe["finished"]
+    assert recipe["progress"]["adapter"]["steps"] == 6
+    assert len(recipe["start"]["adapter_sha256"]) == 64
+
+
+def another(name: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Tensors by name, of which the first is gone, one is too many, or the first has another shape."""
+    first = min(tensors)
+    rest = {key: tensor for key, tensor in tensors.items() if key != first}
+    return {
+        "missing": rest,
+        "extra": {**tensors, "other.lora_A.weight": tensors[first]},
+        "shape": {**rest, first: tensors[first][:4]},
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("missing", r"lora_A\.weight is missing"),
+        ("extra", r"other\.lora_A\.weight is none of this adapter's"),
+        ("shape", r"lora_A\.weight has the shape \(4, 64\), not \(16, 64\)"),
+    ],
+)
+def test_an_adapter_of_another_kind_is_named(finished: Path, tmp_path: Path, wrong: str, words: str) -> None:
+    earlier = tmp_path / "earlier"
+    shutil.copytree(finished / "checkpoints", earlier / "checkpoints")
+    adapter = earlier / "checkpoints" / "adapter.pt"
+    torch.save(another(wrong, torch.load(adapter, weights_only=True)), adapter)
+    with pytest.raises(ValueError, match=rf"adapter\.pt holds another adapter: .*{words}"):
+        train(kept(tmp_path, earlier))
+
+
+def test_keeping_a_base_wants_a_run_that_has_one_and_an_adapter(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["training", "--out", str(tmp_path / "run"), "--tiny", "--device", "cpu", "--keep-base"]
+    monkeypatch.setattr(sys, "argv", given)
+    assert command.main() == 2
+    assert capsys.readouterr().err == "error: --keep-base keeps the base of an earlier run: give its folder with --from\n"
+    shutil.copytree(finished / "checkpoints", tmp_path / "checkpoints", ignore=shutil.ignore_patterns("adapter.pt"))
+    monkeypatch.setattr(sys, "argv", [*given, "--from", str(tmp_path)])
+    assert command.main() == 2
+    assert "adapter.pt is missing: --keep-base wants the folder of a run whose adapter is done" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_says_how_many_tokens_a_step_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Options] = []
+    monkeypatch.setattr(loop, "train", asked.append)
+    given = ["training", "--out", str(tmp_path), "--set", "amounts.held_out=40", "--set", "evaluate_every=900"]
+    monkeypatch.setattr(sys, "argv", [*given, "--step-tokens", "400"])
+    assert command.main() == 0
+    (options,) = asked
+    assert [bucket.batch for bucket in options.settings.buckets] == [6, 3, 2, 1, 1, 1, 2, 1, 1, 1, 1]
+    assert (options.settings.amounts.held_out, options.settings.evaluate_every) == (40, 900.0)
+    monkeypatch.setattr(sys, "argv", [*given, "--step-tokens", "0"])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert "a step has one token at least, not 0" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_no_number_is_forgiven_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
