@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from kit.campaign.floor import forms
 from kit.campaign.generated.proved import Proved, shape_of
-from kit.campaign.prompts import content_of, generate_mixed
+from kit.campaign.generated.source import declared
+from kit.campaign.prompts import content_of
 from kit.campaign.protocol import protocol_of
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ class Answer:
 
 
 def questions(profile: Profile, prompts: int, *, protocol: bool = True) -> list[Question]:
-    """`prompts` generated questions of the profile's seed, then every question of its protocol, unless left out."""
+    """The first `prompts` generated questions of the profile, then every question of its protocol, unless left out."""
     found = [
         Question(case.id, case.questions[0].id, 0, case.modality, "generated", content_of(case), case.body)
-        for case in generate_mixed(prompts, seed=profile.generated.seed)
+        for case in declared(profile.generated, prompts)
     ]
     for case in protocol_of(profile).cases if protocol else ():
         for index, question in enumerate(case.questions):

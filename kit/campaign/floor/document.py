@@ -17,8 +17,8 @@ from typing import Any
 from kit.campaign.floor.asking import Answer, Question
 from kit.campaign.floor.forms import WHAT
 from kit.campaign.floor.proof import Proof
+from kit.campaign.generated.source import generator_of
 from kit.campaign.oracle_errors import decoded, relative_l2
-from kit.campaign.prompts import GENERATOR
 from kit.campaign.reading import RecordsError, read_json
 from kit.campaign.sensitivity import changed_steps, first_maximum
 from kit.campaign.statistics import quantile, quantile_of_sorted, resample
@@ -87,7 +87,7 @@ def document(
         "says": SAYS,
         "profile_sha256": profile.sha256(),
         "checkpoint_digest": checkpoint_digest,
-        "generator": GENERATOR,
+        "generator": generator_of(profile.generated),
         "seed": profile.generated.seed,
         "temperatures": dict(temperatures),
         "forms": forms,

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, Dict, List, Sequence, Tuple
 
 from kit.evidence.audit.drift import steps
-from kit.evidence.audit.generated_figures import GENERATOR, leaves
+from kit.evidence.audit.generated_figures import generator_named, leaves
 from kit.evidence.audit.generated_lines import asked, first_of
 from kit.evidence.audit.numbers import floats, quantile, softmax
 from kit.evidence.audit.reading import Bundle, compare_figures
@@ -40,7 +40,7 @@ def check_floor(bundle: Bundle) -> None:
     digest = bundle.json("checkpoint.json")["digest"]
     bundle.expect("%s checkpoint_digest" % FLOOR, document["checkpoint_digest"], digest)
     bundle.expect("%s temperatures" % FLOOR, document["temperatures"], bundle.temperatures())
-    bundle.expect("%s generator" % FLOOR, document["generator"], GENERATOR)
+    bundle.expect("%s generator" % FLOOR, document["generator"], generator_named(bundle))
     bundle.expect("%s seed" % FLOOR, document["seed"], bundle.profile["generated"]["seed"])
     before = bundle.problem_count
     judge_forms(bundle, document)
