@@ -158,16 +158,19 @@ def _first_two(probabilities: dict[str, float]) -> list[tuple[str, float]]:
 def training(recipe: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
     """Device, time, steps and samples by phase and what a step waited; a column for each run, the first one first.
 
-    Of a run that a later one began with only the base counts, and its log is not needed.
+    Of a run that a later one began with only the base counts, unless that one went on with its adapter; its log is not needed.
     """
     runs = pieces(recipe)
+    kept = 1  # runs, from the last one back, whose adapters became the one there is
+    while kept < len(runs) and (runs[-kept].get("start") or {}).get("adapter_sha256"):
+        kept += 1
     rows = [
         ["device", *(run["device"] for run in runs)],
         ["seconds in all", *(f"{run['seconds']:.0f}" for run in runs)],
         ["seed", *(str(run["settings"]["seed"]) for run in runs)],
     ]
     for phase in recipe["progress"]:
-        used = [run["progress"][phase] if phase == "base" or run is recipe else None for run in runs]
+        used = [run["progress"][phase] if phase == "base" or at >= len(runs) - kept else None for at, run in enumerate(runs)]
         rows += [
             [f"{phase}: steps", *(f"{each['steps']:,}" if each else "–" for each in used)],
             [f"{phase}: questions seen", *(f"{sum(each['seen'].values()):,}" if each else "–" for each in used)],

@@ -65,6 +65,11 @@ def test_a_run_begun_with_another_has_a_column_for_each() -> None:
     assert found["adapter: share of waiting for data"] == ["–", "–"]
 
 
+def test_an_adapter_that_a_later_run_went_on_with_counts() -> None:
+    third = recipe(3, {"base_sha256": "a" * 64, "adapter_sha256": "b" * 64, "recipe": recipe(2, {"base_sha256": "c" * 64, "recipe": recipe(1)})})
+    assert rows(training(third, []))["adapter: steps"] == ["–", "2,000", "3,000"]
+
+
 @pytest.mark.parametrize("start", [None, {"base_sha256": "a" * 64, "recipe": None}])
 def test_a_run_of_whose_beginning_no_recipe_is_known_stands_alone(start: dict[str, Any] | None) -> None:
     assert pieces(recipe(3, start)) == [recipe(3, start)]
