@@ -28,7 +28,10 @@ YES_NO = Wordings(
 CLAIMS = Wordings(  # what is asked, said and denied: {what} is "green", "the tallest", "a circle"
     train=("{what}|not {what}", "{what}, indeed|by no means {what}", "{what}, so yes|not {what}, so no", "clearly {what}|clearly not {what}", "{what}|something else", "{what}|none of that",
            "one sees that it is {what}|one sees that it is not {what}", "found to be {what}|found not to be {what}", "{what}: yes|{what}: no", "{what}|anything but {what}", "as asked, {what}|unlike {what}",
-           "{what}|this does not apply", "can be called {what}|cannot be called {what}", "yes, {what}|no, other", "there: {what}|there: other"),
+           "{what}|this does not apply", "can be called {what}|cannot be called {what}", "yes, {what}|no, other", "there: {what}|there: other",
+           "it was {what}|it was not {what}", "it has been {what}|it has not been {what}", "{what} already|not {what} yet", "is {what}|is not {what}", "{what}|no", "yes|not {what}",
+           "{what} is right|{what} is wrong", "the answer is {what}|the answer is not {what}", "we may say {what}|we may not say {what}", "it must be {what}|it cannot be {what}",
+           "that is {what}|that is not {what}", "this one is {what}|this one is not {what}", "{what} is what it is|{what} is what it is not", "it counts as {what}|it does not count as {what}"),
     calibration=("{what}, yes|{what}, no", "shown to be {what}|shown to be otherwise"),
     held_out=("{what} as the question says|different from what the question says", "{what}, that is so|not {what}, that is not so", "surely {what}|surely something other"),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.samples import Question, Sample, Split
 from kit.checkpoint.training.tasks.parts import Part, choice, single, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, code, word
 
@@ -191,7 +191,12 @@ def _two(rng: random.Random, split: Split, state: object, allowed: bool, level: 
     if level > 1 and case and "\n" not in case and rng.random() < 0.2:
         state = {"policy": rule, "case": case}
     if rng.random() < 0.5:
-        return Part(state, *yes_or_no(rng, split, ASK_ALLOWED.pick(rng, split), allowed, what=rng.choice(("allowed", "within the rule", "permitted"))), reason=told)
+        asked = ASK_ALLOWED.pick(rng, split)
+        if rng.random() < 0.3:
+            yes, no = VERDICTS.pick(rng, split).split("|")[:2]
+            noul: Question = {"type": "noul", "instructions": asked, "criteria": {"true": yes, "false": no}}
+            return Part(state, noul, int(not allowed), reason=told)
+        return Part(state, *yes_or_no(rng, split, asked, allowed, what=rng.choice(("allowed", "within the rule", "permitted"))), reason=told)
     texts = VERDICTS.pick(rng, split).split("|")[:2]
     right = texts.pop(int(not allowed))
     return Part(state, *choice(rng, ASK.pick(rng, split), right, texts), reason=told)
