@@ -7,6 +7,7 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import asking
 from kit.checkpoint.training.tasks.drawing import STATUS, Screen
 from kit.checkpoint.training.tasks.parts import Part, single, yes_or_no
 from kit.checkpoint.training.tasks.places import places
@@ -29,7 +30,6 @@ IS_IT = Wordings(
     train=("Is {name} the tallest?", "Is the bar of {name} the highest?", "Has {name} the largest bar?", "Is {name} the highest?", "Is {name} the maximum?", "Is {name} higher than all others?", "Does {name} have the highest bar?", "Is {name} the largest?"),
     calibration=("Is {name} the highest bar?",), held_out=("Is the bar of {name} the tallest?", "Does {name} have the largest bar?"),
 )  # fmt: skip
-HIGHEST = ("the tallest", "the highest", "the largest", "the maximum")
 SCREENS = ("chart", "bar chart", "report", "diagram")
 
 
@@ -47,9 +47,13 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     if level > 0 and tallest and rng.random() < 0.4:
         answer = rng.random() < 0.5
         asked = target if answer else rng.choice([n for n in range(count) if n != target])
-        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=bars.names[asked]), answer, what=rng.choice(HIGHEST))
+        name = bars.names[asked]
+        said = asking.is_it(rng, split, name, asking.TALLEST, IS_IT.pick(rng, split, name=name))
+        question, right = yes_or_no(rng, split, said, answer, what=rng.choice(asking.TALLEST.what))
     else:
-        question, right = bars.which(rng, (TALLEST if tallest else SHORTEST).pick(rng, split), target, level)
+        trait = asking.TALLEST if tallest else asking.SHORTEST
+        said = asking.which(rng, split, "bar", trait, (TALLEST if tallest else SHORTEST).pick(rng, split))
+        question, right = bars.which(rng, said, target, level)
     heights = _heights(rng, count, target, tallest, STEPS[level])
     told = bars.caption([str(int(10 * height)) for height in heights], question, right)
     return Part(bars.state, question, right, [_drawn(rng, split, heights, LARGE[level])], told)

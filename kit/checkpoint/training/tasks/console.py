@@ -7,6 +7,7 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
+from kit.checkpoint.training.tasks import asking
 from kit.checkpoint.training.tasks.drawing import MARKS, STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, choice, single, yes_or_no
 from kit.checkpoint.training.tasks.places import Places, places
@@ -61,7 +62,8 @@ def _which(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     rest = [item for item in STATUS if item != colour]
     target = rng.randrange(len(names))
     colours = [colour if n == target else rng.choice(rest) for n in range(len(names))]
-    asked = WHICH.pick(rng, split, colour=colour_word(rng, colour))
+    word = colour_word(rng, colour)
+    asked = asking.which(rng, split, "row", asking.colour(word), WHICH.pick(rng, split, colour=word))
     if level >= 2 and colour in MEANING and rng.random() < 0.35:
         asked = MEANING[colour].pick(rng, split)
     question, right = rows.which(rng, asked, target, level)
@@ -72,10 +74,14 @@ def _state(rng: random.Random, split: Split, names: list[str], rows: Places, lev
     healthy, answer = rng.random() < 0.6, rng.random() < 0.5
     target = rng.randrange(len(names))
     wanted = "green" if healthy else "red"
+    if rng.random() < 0.3:
+        wanted = rng.choice(STATUS)
     colours = [rng.choice(STATUS) for _ in names]
     colours[target] = wanted if answer else rng.choice([item for item in STATUS if item != wanted])
-    asked = (HEALTHY if healthy else FAILED).pick(rng, split, name=rows.names[target])
-    question, right = yes_or_no(rng, split, asked, answer, what=wanted)
+    trait = asking.colour(colour_word(rng, wanted))
+    own = {"green": HEALTHY, "red": FAILED}.get(wanted, asking.IS_IT)
+    asked = asking.is_it(rng, split, rows.names[target], trait, own.pick(rng, split, name=rows.names[target], does=trait.does[0]))
+    question, right = yes_or_no(rng, split, asked, answer, what=rng.choice(trait.what))
     return _part(rng, split, names, rows, level, colours, question, right)
 
 

@@ -7,6 +7,7 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import asking
 from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, listed, score, single
 from kit.checkpoint.training.vocabulary import Wordings
@@ -47,7 +48,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         asked = ALL.pick(rng, split)
     else:
         marks = [colour] * right + [rng.choice(rest) for _ in range(rng.randint(0, (1, 2, 3, 5)[level]))]
-        asked = COLOUR.pick(rng, split, colour=colour_word(rng, colour))
+        word = colour_word(rng, colour)
+        asked = asking.how_many(rng, split, "mark", asking.colour(word), COLOUR.pick(rng, split, colour=word))
     unit = rng.choice(("{n}", "{n}", "{n} marks"))
     texts = [unit.format(n=n) for n in range(top + 1)]
     question = score(asked, texts) if rng.random() < 0.6 else listed(rng, asked, texts)

@@ -7,6 +7,7 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import asking
 from kit.checkpoint.training.tasks.drawing import Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single, yes_or_no
 from kit.checkpoint.training.tasks.places import places
@@ -30,7 +31,6 @@ COLOUR = Wordings(
     calibration=("What colour is the main button?",), held_out=("What is the colour of the highlighted button?", "Which colour does the primary button have?"),
 )  # fmt: skip
 COLOURS = ("blue", "green", "red", "amber")
-MAIN = ("the highlighted one", "the main button", "coloured", "the primary one")
 SCREENS = ("dialog", "message box", "window", "confirmation dialog")
 
 
@@ -46,11 +46,13 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     main, colour = rng.randrange(len(names)), rng.choice(COLOURS)
     kind = rng.random() * (0.5, 1.0, 1.0)[level]
     if kind < 0.5:
-        question, right = buttons.which(rng, WHICH.pick(rng, split), main, level)
+        question, right = buttons.which(rng, asking.which(rng, split, "button", asking.MAIN, WHICH.pick(rng, split)), main, level)
     elif kind < 0.8:
         answer = rng.random() < 0.5
         named = main if answer else rng.choice([n for n in range(len(names)) if n != main])
-        question, right = yes_or_no(rng, split, IS_IT.pick(rng, split, name=buttons.names[named]), answer, what=rng.choice(MAIN))
+        name = buttons.names[named]
+        asked = asking.is_it(rng, split, name, asking.MAIN, IS_IT.pick(rng, split, name=name))
+        question, right = yes_or_no(rng, split, asked, answer, what=rng.choice(asking.MAIN.what))
     else:
         others = [colour_word(rng, item) for item in (*COLOURS, "grey") if item != colour]
         question, right = choice(rng, COLOUR.pick(rng, split), colour_word(rng, colour), rng.sample(others, rng.randint(1, 3)))

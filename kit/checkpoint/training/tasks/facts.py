@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import prose
-from kit.checkpoint.training.tasks.parts import Part, entries, single, verdict, yes_or_no
+from kit.checkpoint.training.tasks import asking, prose
+from kit.checkpoint.training.tasks.parts import Part, entries, sentence_case, single, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, invented, several, strange, word
 
 LEVELS = 6
@@ -89,6 +89,7 @@ class Asked(NamedTuple):
     key: str
     found: str
     what: str = ""  # what is asked about, said in a word or two
+    trait: tuple[str, ...] = ()  # the key as it is called, then what is asked of it, for the frames of `asking`
 
 
 Ask = Callable[[random.Random, Split, Record, str, int], Asked]
@@ -105,6 +106,9 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     asks: tuple[Ask, ...] = (_equal, _equal, _flag, _equal, _present, _contains, _compare, _empty)
     ask = rng.choice(asks[: (1, 2, 5, 8, 8, 8)[level]])
     asked = ask(rng, split, record, path, level)
+    if level > 0 and asked.trait and rng.random() < 0.3:
+        name, *does = asked.trait
+        asked = asked._replace(question=sentence_case(asking.IS_IT.pick(rng, split, name=name, does=rng.choice(does))))
     told = _told(rng, record, path, asked)
     return Part(_shown(rng, whole, level), *yes_or_no(rng, split, asked.question, asked.answer, level == 0, asked.what), reason=told)
 
@@ -240,8 +244,15 @@ def _equal(rng: random.Random, split: Split, record: Record, path: str, level: i
             value = _other(rng, split, value)
             while level == 0 and value in record.values():
                 value = _other(rng, split, value)
-    asked = EQUAL.pick(rng, split, key=_named(rng, split, key, path), value=value)
-    return Asked(asked, answer, key, f"{_spoken(record[key])}, asked {_spoken(value)}", _spoken(value))
+    named = _named(rng, split, key, path)
+    asked = EQUAL.pick(rng, split, key=named, value=value)
+    return Asked(asked, answer, key, f"{_spoken(record[key])}, asked {_spoken(value)}", _spoken(value), _equals(named, value))
+
+
+def _equals(named: str, value: object) -> tuple[str, ...]:
+    """The key, and ways to say that it holds a value."""
+    said = _spoken(value)
+    return named, f"is {said}", f"equals {said}", f"has the value {said}", f"is set to {said}", f"reads {said}", f"holds {said}"
 
 
 def _compare(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
@@ -296,4 +307,5 @@ def _empty(rng: random.Random, split: Split, record: Record, path: str, level: i
         record[key] = [] if isinstance(record[key], list) else rng.choice((None, ""))
     elif rng.random() < 0.4:
         record[_entry(rng, split, record, "number key", level)] = None  # another entry is the empty one
-    return Asked(EMPTY.pick(rng, split, key=_named(rng, split, key, path)), answer, key, _spoken(record[key]) or "nothing", "empty")
+    named = _named(rng, split, key, path)
+    return Asked(EMPTY.pick(rng, split, key=named), answer, key, _spoken(record[key]) or "nothing", "empty", (named, *asking.BLANK.does))

@@ -7,6 +7,7 @@ import random
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
+from kit.checkpoint.training.tasks import asking
 from kit.checkpoint.training.tasks.drawing import Colour, Screen
 from kit.checkpoint.training.tasks.parts import Part, score, single, yes_or_no
 from kit.checkpoint.training.tasks.places import places
@@ -52,22 +53,23 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     wrong = rng.randrange(len(names))
     kind = rng.random() * (0.3, 0.85, 0.85, 1.0)[level]
     if kind < 0.3:
-        question, right = fields.which(rng, WRONG.pick(rng, split), wrong, level)
+        question, right = fields.which(rng, asking.which(rng, split, "field", asking.WRONG, WRONG.pick(rng, split)), wrong, level)
     elif kind < 0.45:
         empty = rng.randrange(len(names))
         filled = [n != empty for n in range(len(names))]
-        question, right = fields.which(rng, BLANK.pick(rng, split), empty, level)
+        question, right = fields.which(rng, asking.which(rng, split, "field", asking.BLANK, BLANK.pick(rng, split)), empty, level)
     elif kind < 0.85:
         target, answer, asks_filled = rng.randrange(len(names)), rng.random() < 0.5, rng.random() < 0.5
         filled[target] = answer if asks_filled else not answer
-        asked = (FILLED if asks_filled else EMPTY).pick(rng, split, name=fields.names[target])
-        question, right = yes_or_no(rng, split, asked, answer, what=rng.choice(("filled", "filled in") if asks_filled else ("empty", "left empty")))
+        name, trait = fields.names[target], asking.FILLED if asks_filled else asking.BLANK
+        asked = asking.is_it(rng, split, name, trait, (FILLED if asks_filled else EMPTY).pick(rng, split, name=name))
+        question, right = yes_or_no(rng, split, asked, answer, what=rng.choice(trait.what))
     else:
         right = rng.randint(0, len(names))
         filled = [n >= right for n in range(len(names))]
         rng.shuffle(filled)
         unit = rng.choice(("{n}", "{n} empty"))
-        question = score(MANY.pick(rng, split), [unit.format(n=n) for n in range(len(names) + 1)])
+        question = score(asking.how_many(rng, split, "field", asking.BLANK, MANY.pick(rng, split)), [unit.format(n=n) for n in range(len(names) + 1)])
     marked = wrong if rng.random() < 0.5 or kind < 0.3 else -1
     shown = [("filled" if full else "empty") + (" wrong" if n == marked else "") for n, full in enumerate(filled)]
     image = _drawn(rng, split, names, filled, marked, LARGE[level])

@@ -27,8 +27,8 @@ YES_NO = Wordings(
 )  # fmt: skip
 CLAIMS = Wordings(  # what is asked, said and denied: {what} is "green", "the tallest", "a circle"
     train=("{what}|not {what}", "{what}, indeed|by no means {what}", "{what}, so yes|not {what}, so no", "clearly {what}|clearly not {what}", "{what}|something else", "{what}|none of that",
-           "one sees that it is {what}|one sees that it is not {what}", "found to be {what}|found not to be {what}", "{what}: yes|{what}: no", "{what}|anything but {what}", "as asked, {what}|unlike {what}",
-           "{what}|this does not apply", "can be called {what}|cannot be called {what}", "yes, {what}|no, other", "there: {what}|there: other",
+           "one sees that it is {what}|one sees that it is not {what}", "found to be {what}|found not to be {what}", "{what}, yes it is|{what}, no it is not", "{what}|anything but {what}", "as asked, {what}|unlike {what}",
+           "{what}|this does not apply", "can be called {what}|cannot be called {what}", "yes, {what}|no, other", "there it is {what}|there it is another way",
            "it was {what}|it was not {what}", "it has been {what}|it has not been {what}", "{what} already|not {what} yet", "is {what}|is not {what}", "{what}|no", "yes|not {what}",
            "{what} is right|{what} is wrong", "the answer is {what}|the answer is not {what}", "we may say {what}|we may not say {what}", "it must be {what}|it cannot be {what}",
            "that is {what}|that is not {what}", "this one is {what}|this one is not {what}", "{what} is what it is|{what} is what it is not", "it counts as {what}|it does not count as {what}"),
@@ -37,10 +37,15 @@ CLAIMS = Wordings(  # what is asked, said and denied: {what} is "green", "the ta
 )  # fmt: skip
 ASIDES = Wordings(  # around a question, now and then
     train=("Read the state first. {q}", "{q} Choose one.", "Look closely: {q}", "Please answer: {q}", "{q} Use only what is given.", "Question for you: {q}", "{q} Answer with one candidate.",
-           "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best."),
+           "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best.",
+           "The night shift wants to know. {q}", "{q} Somebody has to act on it.", "{q} It matters for the report.", "Before we go on: {q}", "This is for the log. {q}", "{q} Say so.",
+           "There is one more thing. {q}", "Take your time. {q}", "{q} Nothing else is asked.", "We must decide. {q}", "{q} A person will check it.", "Only this: {q}", "{q} The team waits for it.",
+           "Here is what we ask. {q}", "{q} Go by what is shown.", "You see what is given. {q}", "{q} So that we can act.", "Somebody asked: {q}", "For the record: {q}", "{q} Be exact.",
+           "It has to be put right. {q}", "{q} Then we can go on.", "Look again. {q}", "{q} Think first."),
     calibration=("Please say: {q}",), held_out=("Read what is given first. {q}", "{q} Please choose one.", "Please look closely: {q}"),
 )  # fmt: skip
 TOLD, MORE = 10, 3  # words of a candidate, further entries of a record
+ASIDE = 0.25  # the share of questions with some words around them
 WORN = 0.1  # the share of samples with images that came a longer way
 NAMES = ("q", "q1", "answer", "pick", "decision", "check")  # of the only question of a sample
 
@@ -123,7 +128,7 @@ def sample(family: str, split: Split, level: int, parts: Mapping[str, Part], sta
 
 def single(rng: random.Random, family: str, split: Split, level: int, part: Part) -> Sample:
     """A sample of one question under one of a few plain names, at times with some words around it, or with worn images."""
-    if level > 0 and rng.random() < 0.12:
+    if level > 0 and rng.random() < ASIDE:
         instructions = ASIDES.pick(rng, split, q=part.question["instructions"])
         part = replace(part, question=part.question | {"instructions": instructions})
     if level > 0 and part.images and rng.random() < WORN:

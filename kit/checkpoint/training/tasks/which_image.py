@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
+from kit.checkpoint.training.tasks import asking
 from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
 from kit.checkpoint.training.tasks.parts import Part, choice, listed, score, single, told, yes_or_no
 from kit.checkpoint.training.tasks.places import ORDINALS, caption
@@ -88,18 +89,19 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
     what = rng.choice(SHAPES if shapes else STATUS[:4])
     rest = [item for item in (SHAPES if shapes else STATUS) if item != what]
     called = what if shapes else colour_word(rng, what)
+    trait = (asking.shape if shapes else asking.colour)(called)
     if rng.random() < 0.65:
         target, answer = rng.randrange(count), rng.random() < 0.5
         shown = [rng.choice((what, *rest)) for _ in range(count)]
         shown[target] = what if answer else rng.choice(rest)
         name = _named(rng, split, NAMED, count)[target]
-        asked = (IS_SHAPE if shapes else IS_COLOUR).pick(rng, split, name=name, what=called)
-        question, right = yes_or_no(rng, split, asked, answer, what=f"a {what}" if shapes else called)
+        asked = asking.is_it(rng, split, name, trait, (IS_SHAPE if shapes else IS_COLOUR).pick(rng, split, name=name, what=called))
+        question, right = yes_or_no(rng, split, asked, answer, what=rng.choice(trait.what))
     else:
         right = rng.randint(0, count)
         shown = [what] * right + [rng.choice(rest) for _ in range(count - right)]
         rng.shuffle(shown)
-        asked = (MANY_SHAPES if shapes else MANY_COLOURS).pick(rng, split, what=called)
+        asked = asking.how_many(rng, split, "image", trait, (MANY_SHAPES if shapes else MANY_COLOURS).pick(rng, split, what=called))
         question = score(asked, [str(n) for n in range(count + 1)])
     return question, right, *(_shape_images if shapes else _colour_images)(rng, split, shown)
 
@@ -117,7 +119,8 @@ def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     shape = rng.choice(SHAPES)
     rest = [item for item in SHAPES if item != shape]
     shown = [shape if n == target else rng.choice(rest) for n in range(count)]
-    return SHAPE.pick(rng, split, what=shape), *_shape_images(rng, split, shown)
+    asked = asking.which(rng, split, "image", asking.shape(shape), SHAPE.pick(rng, split, what=shape))
+    return asked, *_shape_images(rng, split, shown)
 
 
 def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
@@ -144,7 +147,9 @@ def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown
     colour = rng.choice(STATUS[:4])
     rest = [item for item in STATUS if item != colour]
     shown = [colour if n == target else rng.choice(rest) for n in range(count)]
-    return COLOUR.pick(rng, split, what=colour_word(rng, colour)), *_colour_images(rng, split, shown)
+    word = colour_word(rng, colour)
+    asked = asking.which(rng, split, "image", asking.colour(word), COLOUR.pick(rng, split, what=word))
+    return asked, *_colour_images(rng, split, shown)
 
 
 def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
@@ -179,4 +184,5 @@ def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
         screen.box((left, top, right, top + tall), screen.theme.card, screen.theme.ink, 1, 0 if split == "train" else 6)
         screen.box((left, top, left + (right - left) * fill / 100, top + tall), screen.theme.status[rng.choice(STATUS[:4])])
         images.append(screen.image)
-    return FULLEST.pick(rng, split), images, [str(fill // 10) for fill in fills]
+    asked = asking.which(rng, split, "image", asking.FULLEST, FULLEST.pick(rng, split))
+    return asked, images, [str(fill // 10) for fill in fills]
