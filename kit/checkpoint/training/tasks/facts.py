@@ -70,6 +70,12 @@ EMPTY = Wordings(
            "Is the entry {key} empty?", "Check: is {key} empty?", "Has {key} no value?"),
     calibration=("Is the value of {key} null?",), held_out=("Is the {key} left empty?", "Is the entry {key} without a value?"),
 )  # fmt: skip
+STATUS = Wordings(
+    train=("Is it {value}?", "Is the {parent} {value}?", "Has it been {value}?", "Is it {value} by now?", "Has the {parent} been {value}?", "Would you call the {parent} {value}?", "Is this one {value}?",
+           "Is it {value} already?", "Do we have a {value} {parent} here?", "Can it be called {value}?"),
+    calibration=("Does it count as {value}?", "Does the {parent} count as {value}?"), held_out=("Is the {parent} already {value}?", "Can the {parent} be called {value}?", "Is it a {value} one?"),
+)  # fmt: skip
+STATUS_KEYS = ("status", "state", "stage", "result")
 NESTED = Wordings(
     train=("{key} of {parent}", "{parent}.{key}", "{parent} {key}", "{key} in {parent}", "{parent}'s {key}", "{key} of the {parent}", "{key} in the {parent}",
            "{key} given in {parent}"),
@@ -103,8 +109,8 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One yes-or-no question about a record."""
     record, whole, path = _state(rng, split, level)
-    asks: tuple[Ask, ...] = (_equal, _equal, _flag, _equal, _present, _contains, _compare, _empty)
-    ask = rng.choice(asks[: (1, 2, 5, 8, 8, 8)[level]])
+    asks: tuple[Ask, ...] = (_equal, _equal, _flag, _equal, _present, _status, _contains, _compare, _empty)
+    ask = rng.choice(asks[: (1, 2, 6, 9, 9, 9)[level]])
     asked = ask(rng, split, record, path, level)
     if level > 0 and asked.trait and rng.random() < 0.3:
         name, *does = asked.trait
@@ -298,6 +304,20 @@ def _flag(rng: random.Random, split: Split, record: Record, path: str, level: in
     # "Is the order paid?" names where the flag stands already.
     named = key if "{parent}" in sentence else _named(rng, split, key, path)
     return Asked(sentence.format(key=named, parent=path or "record"), answer, key, _spoken(record[key]), key if on else "")
+
+
+def _status(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
+    """Whether it is what its status says, in no word of the key."""
+    key = rng.choice([name for name in STATUS_KEYS if name in record] or STATUS_KEYS)
+    there, other = [name for name in several(rng, "flag key", split, len(record) + 2) if name not in record][:2]  # no flag says more
+    answer = rng.random() < 0.5
+    asked = there if answer else other
+    record[key] = there
+    # Where several things have a status, the question says whose it asks for.
+    sentences = [text for text in STATUS.of(split) if not path or "{parent}" in text]
+    question = rng.choice(sentences).format(value=asked, parent=path or rng.choice(("record", "order", "case", "entry")))
+    trait = () if path else ("it", *(text.format(v=asked) for text in ("is {v}", "has been {v}", "counts as {v}", "is {v} by now")))
+    return Asked(question, answer, key, f"{there}, asked {asked}", asked, trait)
 
 
 def _empty(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:

@@ -81,6 +81,11 @@ ASK = Wordings(
            "Apply the policy.", "What should happen with the case?", "Apply the rule.", "Which decision is right?", "What does the policy say?", "What is to be done?", "Decide by the policy."),
     calibration=("Decide by the rule.",), held_out=("Which decision does the rule give?", "Apply the rule to the case.", "What should happen?"),
 )  # fmt: skip
+ASK_FORBIDDEN = Wordings(
+    train=("Must it be refused?", "Does the rule forbid it?", "Is it against the rule?", "Should it be stopped?", "Does it break the policy?", "Has it to be refused?", "Is the request over what is allowed?",
+           "Must somebody stop it?", "Is it forbidden?", "Would it break the rule?"),
+    calibration=("Does it go against the policy?",), held_out=("Is the request against the policy?", "Must the request be refused?", "Does this break the rule?"),
+)  # fmt: skip
 ASK_ALLOWED = Wordings(
     train=("Is it allowed?", "Does the rule allow it?", "May it go ahead?", "Is the request allowed by the policy?", "Is the case within the rule?", "Can it go ahead?",
            "Does the policy allow the request?", "Is this allowed by the rule?", "Should it be allowed?", "May they go ahead?", "Is this request within the policy?"),
@@ -191,6 +196,9 @@ def _two(rng: random.Random, split: Split, state: object, allowed: bool, level: 
     if level > 1 and case and "\n" not in case and rng.random() < 0.2:
         state = {"policy": rule, "case": case}
     if rng.random() < 0.5:
+        if rng.random() < 0.25:
+            forbidden = yes_or_no(rng, split, ASK_FORBIDDEN.pick(rng, split), not allowed, what=rng.choice(("forbidden", "against the rule", "too much")))
+            return Part(state, *forbidden, reason=told)
         asked = ASK_ALLOWED.pick(rng, split)
         if rng.random() < 0.3:
             yes, no = VERDICTS.pick(rng, split).split("|")[:2]
