@@ -1,8 +1,8 @@
 """`python -m kit.checkpoint.training.report_card DIR`: the tables of a model card, from a run's files.
 
 Covers: goals, quality by family with and without the adapter, by level, by the number of candidates, calibration, flips,
-training, frozen requests. Markdown on standard output, or between the two marks of a page. Does not cover: what the figures mean, which
-the card says.
+training, frozen requests. Markdown on standard output, or between the two marks of a page. Does not cover: what the
+figures mean, which the card says.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def sort_of(row: dict[str, Any]) -> str:
 
 
 def goals(results: dict[str, Any]) -> str:
-    """What a checkpoint of this size was meant to reach, what it reached, and which of both is better."""
+    """What a checkpoint of this size was meant to reach, what it reached, and whether that is enough; a dash where it was not measured."""
     held, without = results["held_out"], results["without_adapter"]["accuracy"]
     family, matched = held["by_family"], held["match_by_candidates"]
     at_least = [
@@ -122,7 +122,7 @@ def goals(results: dict[str, Any]) -> str:
         ("all families without the adapter", without, CLEARLY * held["accuracy"]),
     ]
     rows = [[name, f"at least {percent(goal)}", percent(v), "–" if v is None else _yes(v >= goal)] for name, v, goal in at_least]
-    rows += [[name, f"at most {percent(goal)}", percent(v), _yes(v <= goal)] for name, v, goal in at_most]
+    rows += [[name, f"at most {percent(goal)}", percent(v), "–" if v is None else _yes(v <= goal)] for name, v, goal in at_most]
     return table(["figure", "goal", "measured", "reached"], rows)
 
 
@@ -158,7 +158,8 @@ def _first_two(probabilities: dict[str, float]) -> list[tuple[str, float]]:
 def training(recipe: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
     """Device, time, steps and samples by phase and what a step waited; a column for each run, the first one first.
 
-    Of a run that a later one began with only the base counts, unless that one went on with its adapter; its log is not needed.
+    Of a run that a later one began with only the base counts, unless the later one went on with its adapter too. log: of the
+    last run, the only one whose waiting is told.
     """
     runs = pieces(recipe)
     kept = 1  # runs, from the last one back, whose adapters became the one there is
@@ -182,7 +183,7 @@ def training(recipe: dict[str, Any], log: Sequence[dict[str, Any]]) -> str:
 
 
 def pieces(recipe: dict[str, Any]) -> list[dict[str, Any]]:
-    """The recipes of the runs a base came out of, the first one first; a run without a recipe ends the list."""
+    """The recipes of the runs a checkpoint came out of, the first one first; before a run without a recipe none is known."""
     before = (recipe.get("start") or {}).get("recipe")
     return [*(pieces(before) if before else ()), recipe]
 

@@ -52,6 +52,8 @@ def test_a_goal_that_is_missed_says_so(missed: dict[str, Any], row: str) -> None
 
 def test_a_figure_that_was_not_measured_is_neither() -> None:
     assert rows(goals(results(match_by_candidates={})))["match, 16 to 32 candidates"][1:] == ["–", "–"]
+    without_choices = results() | {"flips": {"rate": None}}
+    assert rows(goals(without_choices))["answers that change with the order of candidates"][1:] == ["–", "–"]
 
 
 def test_a_run_begun_with_another_has_a_column_for_each() -> None:
