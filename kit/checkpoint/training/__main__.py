@@ -14,7 +14,7 @@ from kit.checkpoint.training.settings import TINY, Settings, changed, sized
 
 
 def main() -> int:
-    """0 when the run is finished, 2 for what cannot be run, 3 when a signal stopped it with its state saved."""
+    """0 when the run is finished, 1 when training failed, 2 for what cannot be run, 3 when a signal stopped it, its state saved."""
     parser = argparse.ArgumentParser(prog="python -m kit.checkpoint.training", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--seconds", type=float, help="wall time for everything (1300)")
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, help="processes that make batches (20)")
     parser.add_argument("--seed", type=int, help="of weights and samples (1); with --from another than the earlier run's")
     parser.add_argument("--resume", action="store_true", help="go on from the state in the folder, after a stop")
-    parser.add_argument("--from", dest="start", type=Path, metavar="DIR", help="begin with the base of the earlier run in DIR")
+    parser.add_argument("--from", dest="start", type=Path, metavar="DIR", help="begin with the base of the earlier run in that folder")
     parser.add_argument(
         "--keep-base", action="store_true", help="leave that base as it is, and go on with the adapter of that run"
     )
@@ -47,7 +47,9 @@ def main() -> int:
     except ValueError as error:
         parser.error(str(error))
 
+    from kit.checkpoint.training.batches import WorkerError
     from kit.checkpoint.training.loop import Options, StoppedError, train
+    from kit.checkpoint.training.phase import TrainingError
     from kit.runtime import NoDeviceError
 
     try:
@@ -60,6 +62,9 @@ def main() -> int:
     except StoppedError as stopped:
         print(stopped, file=sys.stderr)
         return 3
+    except (TrainingError, WorkerError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except (FileExistsError, FileNotFoundError, NoDeviceError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -159,14 +159,10 @@ class Run:
         config = json.loads(self.options.config.read_text())
         self.network = Decider(config)
         if self.options.start and not self.held:
-            self._put(base_of(self.options.start))
-        if self.keeps:
-            kept = base_of(self.options.out)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(kept, base_of(self.keeps).read_bytes())
+            self._take_base(self.options.start)
         self.network = self.network.to(device)
         self.flag = nn.Linear(self.network.lm_head.weight.shape[1], 1).to(device)
-        if self.keeps:  # no run saves it: a new one pulls at a trained adapter only as far as it has learned itself
+        if self.keeps:  # the earlier run's is not kept: a new one pulls at its adapter only as far as it has learned itself
             nn.init.zeros_(self.flag.weight)
         if device.type == "cuda":
             self._pin()
@@ -262,6 +258,22 @@ class Run:
         self.curriculum.seen *= 0  # the adapter reads another form: what the base can do says little
         self.curriculum.right *= 0
 
+    def _take_base(self, earlier: Path) -> None:
+        """Begin with the base of an earlier run. Where it is to stay as it is, its file is copied: the adapter stands on it."""
+        base, own = base_of(earlier), base_of(self.options.out)
+        self._put(base)
+        if self.keeps:
+            own.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(own, base.read_bytes())
+
+    def _take_adapter(self, earlier: Path, wrapped: Any) -> None:
+        """Begin with the adapter of an earlier run. Raises ValueError for one of another shape."""
+        adapter = adapter_of(earlier)
+        try:
+            put_adapter(wrapped, torch.load(adapter, map_location="cpu", weights_only=True))
+        except ValueError as error:
+            raise ValueError(f"{adapter} holds another adapter: {error}") from error
+
     def _put(self, base: Path) -> None:
         """Give the network a rounded base's weights. Raises ValueError for those of another network."""
         saved = torch.load(base, map_location="cpu", weights_only=True)
@@ -278,11 +290,7 @@ class Run:
         torch.manual_seed(self.settings.seed + 1)
         wrapped = attach(self.network, options)
         if self.keeps:
-            adapter = adapter_of(self.keeps)
-            try:
-                put_adapter(wrapped, torch.load(adapter, map_location="cpu", weights_only=True))
-            except ValueError as error:
-                raise ValueError(f"{adapter} holds another adapter: {error}") from error
+            self._take_adapter(self.keeps, wrapped)
         if self.network.lm_head.weight.device.type == "cuda":
             torch.cuda.empty_cache()
             self.network.compile_layers()

@@ -14,6 +14,7 @@ import torch
 
 from kit.checkpoint.training import __main__ as command
 from kit.checkpoint.training import loop, phase
+from kit.checkpoint.training.batches import WorkerError
 from kit.checkpoint.training.journal import read
 from kit.checkpoint.training.loop import Options, train
 from kit.checkpoint.training.phase import StoppedError, TrainingError, rate_at
@@ -130,16 +131,19 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_run_begins_with_the_base_of_another_and_says_of_which(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[dict[str, torch.Tensor]] = []
+    joined: list[set[str]] = []
     inner = loop.Run._step
 
-    def kept(self: loop.Run, name: Any) -> Step:
+    def seen(self: loop.Run, name: Any) -> Step:
         begun.append({key: tensor.detach().clone() for key, tensor in self.network.state_dict().items()})
+        joined.append(set(self.curriculum.joined))
         return inner(self, name)
 
-    monkeypatch.setattr(loop.Run, "_step", kept)
+    monkeypatch.setattr(loop.Run, "_step", seen)
     train(options(tmp_path, start=finished))
     base = torch.load(finished / "checkpoints" / "base.pt", weights_only=True)
     assert all(torch.equal(begun[0][name], tensor.float()) for name, tensor in base.items())
+    assert joined[0] == set(LEVELS)  # also the screens, which come later to a network that has learned nothing
     start = json.loads((tmp_path / "run" / "recipe.json").read_text())["start"]
     assert len(start["base_sha256"]) == 64
     assert start["recipe"]["finished"]
@@ -179,11 +183,13 @@ def test_a_run_that_keeps_the_base_goes_on_with_the_adapter(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[dict[str, torch.Tensor]] = []
+    flags: list[torch.Tensor] = []
     tops: list[dict[str, int]] = []
     inner = loop.Run._train
 
     def seen(self: loop.Run, name: Any, step: Step) -> None:
         begun.append({key: tensor.detach().clone() for key, tensor in self.network.state_dict().items()})
+        flags.append(self.flag.weight.detach().clone())
         tops.append(dict(self.curriculum.tops))
         inner(self, name, step)
 
@@ -197,6 +203,7 @@ def test_a_run_that_keeps_the_base_goes_on_with_the_adapter(
         inside = name.removeprefix("base_model.model.").replace(".weight", ".default.weight")
         assert torch.equal(state[inside], tensor)
     assert any(not torch.equal(after[name], tensor) for name, tensor in before.items())
+    assert not flags[0].any()  # an untrained one would pull the adapter away at once
     assert tops == [{"match": 1, "facts": 1, "console": 0}]
     recipe = json.loads((run / "recipe.json").read_text())
     assert recipe["start"]["base_sha256"] == sha256_file(finished / "checkpoints" / "base.pt")
@@ -204,7 +211,7 @@ def test_a_run_that_keeps_the_base_goes_on_with_the_adapter(
     assert (recipe["progress"]["base"]["steps"], recipe["progress"]["adapter"]["steps"]) == (0, 6)
     told = [(line["event"], line.get("phase")) for line in read(run) if line["event"] != "curriculum"]
     assert told == [("start", "adapter"), ("evaluation", "adapter"), ("results", None)]
-    assert "| adapter: steps | – | 6 |" in card(run)
+    assert "| adapter: steps | 6 | 6 |" in card(run)  # both runs trained the adapter that there is
 
 
 def test_a_stopped_run_that_keeps_the_base_goes_on_where_it_was(
@@ -281,6 +288,19 @@ def test_the_command_says_how_many_tokens_a_step_has(
     with pytest.raises(SystemExit, match="2"):
         command.main()
     assert "a step has one token at least, not 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("failed", [TrainingError("the loss was no number"), WorkerError("worker 0 failed")])
+def test_a_training_that_fails_ends_in_words_and_1(
+    failed: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(options: Options) -> None:
+        raise failed
+
+    monkeypatch.setattr(loop, "train", fails)
+    monkeypatch.setattr(sys, "argv", ["training", "--out", str(tmp_path), "--tiny", "--device", "cpu"])
+    assert command.main() == 1
+    assert capsys.readouterr().err == f"error: {failed}\n"
 
 
 def test_a_loss_that_is_no_number_is_forgiven_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
