@@ -1,13 +1,13 @@
-"""What screens are drawn with: text from a kept mask has the pixels that Pillow itself draws."""
+"""What screens are drawn with: text from a kept mask has the pixels that Pillow itself draws; a worn image is the same screen."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
-from PIL import Image, ImageChops, ImageDraw, ImageFont
+from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat
 
-from kit.checkpoint.training.tasks.drawing import Screen
+from kit.checkpoint.training.tasks.drawing import Screen, worn
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzÄÖÜßéñçŁø ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:;-_/()[]%&|"
 
@@ -37,6 +37,16 @@ def test_a_text_over_the_edge_is_cut_as_pillow_cuts_it() -> None:
         screen.text(left, middle, "deployment", 15, (1, 2, 3))
         ImageDraw.Draw(plain).text((left, middle), "deployment", (1, 2, 3), ImageFont.load_default(15), anchor="lm")
         assert same(screen.image, plain)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_worn_image_has_its_size_and_nearly_its_colours(seed: int) -> None:
+    screen = Screen(random.Random(3), "train", (128, 64))
+    screen.text(10, 30, "deployment", 15, (46, 158, 79))
+    found = worn(random.Random(seed), screen.image)
+    assert (found.mode, found.size) == ("RGB", screen.image.size)
+    assert not same(found, screen.image)
+    assert max(ImageStat.Stat(ImageChops.difference(found, screen.image)).mean) < 8
 
 
 def same(one: Image.Image, other: Image.Image) -> bool:
