@@ -132,7 +132,7 @@ class Curriculum:
         return changes
 
     def _push(self, fraction: float) -> list[str]:
-        """What is judged is the last level: no family stays where it got stuck."""
+        """The last level is judged as the others are: no family stays where it got stuck."""
         pushed = min(1.0, (fraction - PUSHED[0]) / (PUSHED[1] - PUSHED[0]))
         changes = []
         for family, count in self.levels.items():
