@@ -93,7 +93,7 @@ def require_device(profile: Profile) -> None:
 
 
 def no_cuda(who: str, instead: str) -> str:
-    """What is wanted and what is there, of whatever needs a CUDA device, and what can be done. Needs torch imported."""
+    """What is wanted and what is there, of whatever needs a CUDA device, and what can be done. Imports torch."""
     import torch
 
     built = "" if torch.version.cuda else ", which is built without CUDA,"

@@ -105,7 +105,10 @@ def sort_of(row: dict[str, Any]) -> str:
 
 
 def goals(results: dict[str, Any]) -> str:
-    """What a checkpoint of this size was meant to reach, what it reached, and whether that is enough; a dash where it was not measured."""
+    """What a checkpoint of this size was meant to reach, what it reached, and whether that is enough.
+
+    A figure that was not measured has a dash.
+    """
     held, without = results["held_out"], results["without_adapter"]["accuracy"]
     family, matched = held["by_family"], held["match_by_candidates"]
     at_least = [
