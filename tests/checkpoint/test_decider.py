@@ -61,10 +61,20 @@ def page() -> str:
 
 
 @pytest.fixture(scope="module")
-def blocks() -> list[tuple[str, str]]:
-    """Language and text of the blocks of the README's section on it."""
-    text = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8").partition("## The checkpoint that decides")[2].partition("\n## ")[0]
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def readme() -> str:
+    return (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def section(readme: str) -> str:
+    """What the README says of it."""
+    return readme.partition("## The checkpoint that decides")[2].partition("\n## ")[0]
+
+
+@pytest.fixture(scope="module")
+def blocks(section: str) -> list[tuple[str, str]]:
+    """Language and text of that section's blocks."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
 def winners(engine: NativeEngine, body: bytes) -> dict[str, str]:
@@ -169,7 +179,17 @@ class TestDecisions:
 
 
 class TestReadme:
-    """What README.md shows of it is what it answers, to the gate's 0.02 on another CPU."""
+    """What README.md says of it its card says too, and what is shown is what it answers, to the gate's 0.02 on another CPU."""
+
+    def test_its_figures_are_those_of_the_card(self, readme: str, section: str, page: str) -> None:
+        assert "<<" not in readme
+        tables = page.split(BEGIN)[1].split(END)[0]
+        shares = re.findall(r"(\d+(?:\.\d+)?) ?%", section)
+        assert len(shares) >= 2
+        assert {f"{share} %" for share in shares} <= set(PERCENT.findall(tables))
+        (requests,) = re.findall(r"frozen\s+requests\s+(\d+)\s+of\s+28", section)
+        (questions,) = re.findall(r'"accuracy":{"correct":(\d+),"of":49}', readme)
+        assert f"{requests} of 28 requests and {questions} of 49 questions are right" in tables
 
     def test_a_text_of_ones_own(self, blocks: list[tuple[str, str]], engine: NativeEngine) -> None:
         (kind, request), (_, shown) = blocks[0], blocks[1]
