@@ -44,8 +44,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     names = [sentence_case(name) for name in several(rng, "verb", split, rng.randint(2, (2, 3, 4)[level]))]
     buttons = places(rng, split, rng.choice(SCREENS), "button", "from the left", names, level >= 2)
     main, colour = rng.randrange(len(names)), rng.choice(COLOURS)
-    kind = rng.random() * (0.5, 1.0, 1.0)[level]
-    if kind < 0.5:
+    kind = rng.random() * (0.4, 1.0, 1.0)[level]
+    if kind < 0.4:
         question, right = buttons.which(rng, asking.which(rng, split, "button", asking.MAIN, WHICH.pick(rng, split)), main, level)
     elif kind < 0.8:
         answer = rng.random() < 0.5

@@ -68,10 +68,10 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """Some images and which of them is meant, whether one is, or how many are."""
-    count = rng.choice(((2,), (2, 2, 3), (2, 2, 3), (2, 2, 3, 3, 4))[level])
+    count = rng.choice(((2,), (2, 2, 3), (2, 2, 3), (2, 3, 3, 4, 4))[level])
     kind = rng.choice((_colours, _shapes, _gauges)[: max(level, 1)])
     state = STATES.pick(rng, split, n=count)
-    if level > 0 and kind is not _gauges and rng.random() < 0.5:
+    if level > 0 and kind is not _gauges and rng.random() < 0.6:
         question, right, images, shown = _judged(rng, split, count, kind is _shapes)
         return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
     target = rng.randrange(count)
@@ -90,7 +90,7 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
     rest = [item for item in (SHAPES if shapes else STATUS) if item != what]
     called = what if shapes else colour_word(rng, what)
     trait = (asking.shape if shapes else asking.colour)(called)
-    if rng.random() < 0.65:
+    if rng.random() < 0.5:
         target, answer = rng.randrange(count), rng.random() < 0.5
         shown = [rng.choice((what, *rest)) for _ in range(count)]
         shown[target] = what if answer else rng.choice(rest)
