@@ -53,7 +53,7 @@ BUCKETS = sized(
         *(Bucket(tokens, 0, 1) for tokens in (64, 128, 192, 256, 384, 512)),
         *(
             Bucket(tokens, patches, 1)
-            for tokens, patches in ((192, 288), (256, 288), (384, 1024), (512, 1024), (512, 1536))
+            for tokens, patches in ((192, 288), (256, 288), (384, 640), (384, 1024), (512, 1024), (512, 1536))
         ),
     ),
     STEP_TOKENS,

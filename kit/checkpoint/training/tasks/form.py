@@ -15,7 +15,7 @@ from kit.checkpoint.training.vocabulary import Wordings, several, word
 
 LEVELS = 4
 LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
-LAYOUTS = {"train": ("framed", "filled", "thick", "beside", "tinted", "ruled", "barred", "flagged"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
+LAYOUTS = {"train": ("framed", "filled", "thick", "beside", "beside", "tinted", "ruled", "barred", "flagged"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
 WRONG = Wordings(
     train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?", "Which field is red?", "Where is the error?",
            "Which one is marked as wrong?", "Which field has a problem?", "Find the error.", "Which field has to be corrected?", "A field is marked red. Which one?", "There is one error. Where is it?", "Which one has the red frame?"),
@@ -79,12 +79,12 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
 def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float) -> Image.Image:
     screen = Screen(rng, split, large=large, least=56 * len(names))
     layout = rng.choice(LAYOUTS[split])
-    theme = screen.theme
+    theme, aside = screen.theme, rng.choice((60, 74, 90))
     for n, (left, top, right, bottom) in enumerate(screen.rows(len(names), screen.title("form"), screen.bottom, 4)):
         edge = theme.status["red"] if n == wrong else theme.line
         if layout == "beside":
-            left, top = left + 74, top - 15
-            screen.text(left - 70, (top + 19 + bottom) / 2, names[n][:9], 14, theme.status["red"] if n == wrong else None)
+            left, top = left + aside, top - 15
+            screen.text(left - aside + 4, (top + 19 + bottom) / 2, names[n][: aside // 8], rng.choice((12, 14)), theme.status["red"] if n == wrong else None)
         else:
             screen.text(left, top + 9, names[n], 14, theme.status["red"] if n == wrong else None)
         frame = (left, top + 19, right, bottom)

@@ -15,7 +15,7 @@ from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
 from kit.checkpoint.training.tasks.drawing import worn
-from kit.checkpoint.training.vocabulary import Wordings
+from kit.checkpoint.training.vocabulary import Wordings, several
 
 YES_NO = Wordings(
     train=("Yes|No", "True|False", "It is so|It is not so", "yes, it does|no, it does not", "Correct|Incorrect",
@@ -30,11 +30,13 @@ CLAIMS = Wordings(  # what is asked, said and denied: {what} is "green", "the ta
            "one sees that it is {what}|one sees that it is not {what}", "found to be {what}|found not to be {what}", "{what}, yes it is|{what}, no it is not", "{what}|anything but {what}", "as asked, {what}|unlike {what}",
            "{what}|this does not apply", "can be called {what}|cannot be called {what}", "yes, {what}|no, other", "there it is {what}|there it is another way",
            "it was {what}|it was not {what}", "it has been {what}|it has not been {what}", "{what} already|not {what} yet", "is {what}|is not {what}", "{what}|no", "yes|not {what}",
-           "{what} is right|{what} is wrong", "the answer is {what}|the answer is not {what}", "we may say {what}|we may not say {what}", "it must be {what}|it cannot be {what}",
+           "{what} here|nothing of the kind", "{what} now|no longer {what}", "{what}|a different one", "{what}|some other", "it is {what} by now|it is not {what} any longer", "{what}|nothing",
+           "one {what}|none", "this is {what}|that is another case", "{what}, we see|we see another", "{what} is right|{what} is wrong", "the answer is {what}|the answer is not {what}", "we may say {what}|we may not say {what}", "it must be {what}|it cannot be {what}",
            "that is {what}|that is not {what}", "this one is {what}|this one is not {what}", "{what} is what it is|{what} is what it is not", "it counts as {what}|it does not count as {what}"),
     calibration=("{what}, yes|{what}, no", "shown to be {what}|shown to be otherwise"),
     held_out=("{what} as the question says|different from what the question says", "{what}, that is so|not {what}, that is not so", "surely {what}|surely something other"),
 )  # fmt: skip
+OPAQUE = 0.08  # the share of nouls whose words say nothing: the first candidate is then what the question asks for
 ASIDES = Wordings(  # around a question, now and then
     train=("Read the state first. {q}", "{q} Choose one.", "Look closely: {q}", "Please answer: {q}", "{q} Use only what is given.", "Question for you: {q}", "{q} Answer with one candidate.",
            "One thing is asked: {q}", "{q} Think of what is given above.", "Now: {q}", "I want to know: {q}", "{q} Please pick the best.",
@@ -102,6 +104,8 @@ def yes_or_no(
     if kind < 0.4 or plain:
         return {"type": "noul", "instructions": instructions}, int(not answer)
     yes, no = _said_and_denied(rng, split, what)
+    if kind >= 0.55 and rng.random() < OPAQUE:
+        yes, no = several(rng, rng.choice(("noun", "adjective", "value")), split, 2)
     if kind < 0.55:
         return choice(rng, instructions, yes if answer else no, [no if answer else yes])
     criteria = {"true": yes, "false": no} if kind < 0.8 else {"true": {"description": yes}, "false": {"description": no}}

@@ -16,7 +16,8 @@ from kit.checkpoint.training.vocabulary import Wordings
 
 LEVELS = 4
 SIZE = (256, 256)  # of the smallest area that is not enlarged: four images are 256 tokens
-OTHERS = ((320, 256), (256, 288), (384, 192), (288, 256))  # sizes of some of two or three
+OTHERS = ((320, 256), (256, 288), (384, 192), (288, 256), (192, 384), (352, 256))
+ODD = 0.35  # the share of images that are of another size
 SHAPES = ("circle", "square", "triangle", "cross")
 Shown = tuple[str, list[Image.Image], list[str]]  # the question, the images, what each shows
 SHAPE = Wordings(
@@ -111,8 +112,9 @@ def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> 
     return [form.format(ordinal=ORDINALS[n], n=n + 1) for n in range(count)]
 
 
-def _size(rng: random.Random, count: int) -> tuple[int, int]:
-    return rng.choice(OTHERS) if rng.random() < (0.2 if count < 4 else 0.1) else SIZE
+def _size(rng: random.Random) -> tuple[int, int]:
+    """Of one image; with sizes all alike its place alone would say which image a patch belongs to."""
+    return rng.choice(OTHERS) if rng.random() < ODD else SIZE
 
 
 def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
@@ -132,7 +134,7 @@ def _signs(rng: random.Random, split: Split, signs: Sequence[tuple[str, str]]) -
     """An image of each shape in its colour, and what they show."""
     images, seen = [], []
     for kind, colour in signs:
-        screen = Screen(rng, split, _size(rng, len(signs)))
+        screen = Screen(rng, split, _size(rng))
         wide, high = screen.width - 4, screen.bottom - 4
         most = min(90 if split == "train" else 80, high // 2 - 4)
         radius = rng.randint(40, most)
@@ -158,7 +160,7 @@ def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[
         return _signs(rng, split, [(rng.choice(SHAPES), colour) for colour in shown])
     images = []
     for colour in shown:
-        screen = Screen(rng, split, _size(rng, len(shown)))
+        screen = Screen(rng, split, _size(rng))
         wide, high = screen.width, screen.bottom
         if split == "held-out":
             left, top, across, tall = rng.randint(8, wide // 3), rng.randint(8, high // 3), rng.randint(90, wide // 2), rng.randint(80, high // 2)
@@ -176,11 +178,12 @@ def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[
 def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     highest = rng.randint(45, 98)
     fills = [highest if n == target else rng.randint(4, highest - 16) for n in range(count)]
-    top, tall = rng.randint(40, 150), rng.choice((30, 44, 58))
+    top, tall = rng.randint(40, 120), rng.choice((30, 44, 58))
     images = []
     for fill in fills:
-        screen = Screen(rng, split, SIZE)
-        left, right = (20, 236) if split == "train" else (36, 220)
+        screen = Screen(rng, split, _size(rng))
+        aside = 20 if split == "train" else 36
+        left, right = aside, screen.width - aside
         screen.box((left, top, right, top + tall), screen.theme.card, screen.theme.ink, 1, 0 if split == "train" else 6)
         screen.box((left, top, left + (right - left) * fill / 100, top + tall), screen.theme.status[rng.choice(STATUS[:4])])
         images.append(screen.image)
