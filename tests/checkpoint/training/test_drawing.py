@@ -32,7 +32,7 @@ def test_a_text_has_the_pixels_that_pillow_draws(colour: tuple[int, int, int]) -
 
 def test_a_text_over_the_edge_is_cut_as_pillow_cuts_it() -> None:
     for left, middle in ((-5, 10), (120, 10), (10, 0), (10, 64)):
-        screen = Screen(random.Random(3), "train", (128, 64))
+        screen = Screen(random.Random(3), "held-out", (128, 64))
         plain = screen.image.copy()
         screen.text(left, middle, "deployment", 15, (1, 2, 3))
         ImageDraw.Draw(plain).text((left, middle), "deployment", (1, 2, 3), ImageFont.load_default(15), anchor="lm")

@@ -10,73 +10,40 @@ from __future__ import annotations
 
 import functools
 import io
+import math
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from PIL import Image, ImageDraw, ImageFont
 
 from kit.checkpoint.training.samples import Split
+from kit.checkpoint.training.tasks import palette
+from kit.checkpoint.training.tasks.palette import STATUS, Colour, Theme, colour_word, mixed, neutral, readable
+from kit.checkpoint.training.vocabulary import word
 
-Colour = tuple[int, int, int]
+__all__ = ["LARGE", "MARKS", "SIZES", "STATUS", "Box", "Colour", "Screen", "Theme", "colour_word", "mixed", "neutral", "readable", "worn"]
+
 Box = tuple[float, float, float, float]
-STATUS = ("green", "amber", "red", "blue", "grey")
-COLOUR_WORDS = {"amber": ("amber", "yellow", "orange"), "grey": ("grey", "grey", "gray")}  # the others go by their name
 CAPTIONS = ("page 1 of 2", "updated just now", "release notes", "help", "night shift", "ready", "part two", "overview")
-JITTER = 10  # of 255, around every colour of a palette
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of one screen; `status` by name of STATUS."""
-
-    page: Colour
-    card: Colour
-    ink: Colour
-    line: Colour
-    status: dict[str, Colour]
-
-
-def _theme(page: str, card: str, ink: str, line: str, *status: str) -> Theme:
-    colours = [_rgb(text) for text in (page, card, ink, line, *status)]
-    return Theme(colours[0], colours[1], colours[2], colours[3], dict(zip(STATUS, colours[4:], strict=True)))
-
-
-def _rgb(text: str) -> Colour:
-    return int(text[:2], 16), int(text[2:4], 16), int(text[4:], 16)
-
-
-THEMES: dict[Split, tuple[Theme, ...]] = {
-    "train": (
-        _theme("f0f2f5", "ffffff", "202830", "c8ced6", "2e9e4f", "e8a317", "d63031", "2d6cdf", "8a939e"),
-        _theme("1c2128", "2a313b", "e6e9ee", "48515e", "3fb968", "f2b134", "ef4444", "4f8ff7", "7b8594"),
-        _theme("fbf7ee", "fffdf8", "33291c", "d8cdb8", "4c9a2a", "d98e04", "c0261c", "1f5fa8", "97917f"),
-        _theme("e4ecf7", "f8fbff", "14213a", "b4c3da", "1f8a5b", "f0b400", "e02b4b", "3457d5", "7f8b9c"),
-        _theme("0d1117", "161d26", "d0d8e0", "38424e", "2ecc71", "f39c12", "e5372b", "1e88e5", "6b7683"),
-        _theme("d9dde0", "eceff0", "1d1d1d", "aab0b5", "118c3a", "c98a00", "b71c2b", "244fb0", "73797f"),
-    ),
-    "calibration": (
-        _theme("eef5ee", "fafdfa", "1d2b20", "bdd0c0", "24a148", "dd9a0b", "da2535", "2962cc", "848f88"),
-        _theme("241f2e", "322b40", "ece6f4", "554a68", "45c06a", "eaa925", "e63d3d", "4a86ee", "857c94"),
-    ),
-    "held-out": (
-        _theme("f7efef", "fffafa", "2e1f1f", "d9c2c2", "389848", "e39a20", "c92a3a", "2a64c4", "938989"),
-        _theme("16242a", "21343c", "e2edf0", "3f5962", "36b35e", "ecab1c", "e84040", "3d80ea", "768990"),
-        _theme("e9e6f4", "f9f8fe", "231f38", "c1bad9", "1f9450", "d89a10", "d42c40", "3060d8", "8883a0"),
-    ),
-}
 SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
-    "train": ((256, 256), (256, 256), (288, 256), (256, 288), (352, 192), (320, 224), (192, 352)),
+    "train": (
+        (256, 256), (256, 256), (288, 256), (256, 288), (352, 192), (320, 224), (192, 352), (192, 384), (160, 416), (416, 160), (448, 160), (160, 448),
+    ),
     "calibration": ((192, 384), (320, 224)),
     "held-out": ((224, 320), (384, 192), (288, 256)),
 }
 LARGE: dict[Split, tuple[tuple[int, int], ...]] = {
-    "train": ((384, 256), (512, 256), (320, 320), (448, 320), (640, 384), (480, 288)),
+    "train": ((384, 256), (512, 256), (320, 320), (448, 320), (640, 384), (480, 288), (256, 384), (320, 416), (416, 320), (544, 288), (288, 480), (256, 512)),
     "calibration": ((416, 256),),
     "held-out": ((352, 288), (512, 320), (576, 352)),
 }
 MARKS: dict[Split, tuple[str, ...]] = {
     "train": ("dot", "pill", "bar", "chip", "stripe", "block", "block"), "calibration": ("square",), "held-out": ("diamond", "ring", "flag"),
 }  # fmt: skip
+SIGNS = ("circle", "square", "triangle", "cross", "star", "arrow", "heart")
+WIDTHS = (0.82, 0.9, 1.0, 1.1, 1.22)  # of letters, in train
+PLAIN = (1.0, 0)
+SMALLEST = 10  # pixels, of letters
 
 
 class Screen:
@@ -93,10 +60,11 @@ class Screen:
         self.split = split
         sizes = (LARGE if rng.random() < large else SIZES)[split]
         self.width, self.height = size or rng.choice([size for size in sizes if size[1] >= least])
-        self.theme = _jittered(rng, rng.choice(THEMES[split]))
+        self.theme = palette.theme(rng, split)
         self.image = Image.new("RGB", (self.width, self.height), self.theme.page)
         self._draw = ImageDraw.Draw(self.image)
         self.bottom = self.height
+        self.style = PLAIN if split != "train" or rng.random() < 0.4 else (rng.choice(WIDTHS), rng.randint(0, 1))
         if rng.random() < 0.3:
             self.bottom -= rng.choice((18, 22, 26))
             self.box((0, self.bottom, self.width, self.height), rng.choice((self.theme.card, self.theme.line, self.theme.ink)))
@@ -115,8 +83,97 @@ class Screen:
 
     def text(self, left: float, middle: float, text: str, size: int, colour: Colour | None = None) -> None:
         """Text whose middle line is at `middle`, as `ImageDraw.text` draws it from a mask that is kept."""
-        mask, x, y = _written(text, size)
+        mask, x, y = _written(text, size, *self.style)
         self._draw.bitmap((int(left) + x, int(middle) + y), mask, colour or self.theme.ink)
+
+    def wide(self, text: str, size: int) -> int:
+        """How many pixels a text takes."""
+        mask, x, _ = _written(text, size, *self.style)
+        return mask.width + x
+
+    def fitted(self, box: Box, text: str, size: int, colour: Colour | None = None, at: float = 0.0) -> None:
+        """Text in the middle of a box's height, smaller or cut where it would not fit; at: 0 left, 0.5 centred, 1 right."""
+        left, top, right, bottom = box
+        size = max(min(size, int((bottom - top) * 0.95)), SMALLEST)
+        room = right - left
+        if (taken := self.wide(text, size)) > room:
+            size = max(int(size * room / taken), SMALLEST)
+            while len(text) > 1 and (taken := self.wide(text, size)) > room:
+                text = text[: min(int(len(text) * room / taken), len(text) - 1)] or text[:1]
+        self.text(left + max(room - self.wide(text, size), 0) * at, (top + bottom) / 2, text, size, colour)
+
+    def words(self, count: int = 1) -> str:
+        """Any words, that say nothing of what is asked."""
+        return " ".join(word(self.rng, "noun", self.split) for _ in range(count))
+
+    def dots(self, left: float, middle: float, count: int, radius: float, colour: Colour | None = None) -> None:
+        """A row of dots, as a hidden value has."""
+        for n in range(count):
+            x = left + radius + 3 * radius * n
+            self._draw.ellipse((x - radius, middle - radius, x + radius, middle + radius), colour or self.theme.ink)
+
+    def strokes(self, box: Box, most: int = 4) -> None:
+        """Text from far away: some strokes of a neutral colour, as many as the box has room for."""
+        rng, (left, top, right, bottom) = self.rng, box
+        thick = rng.randint(2, 7)
+        gap, colour = thick + rng.randint(4, 10), mixed(self.theme.page, self.theme.ink, rng.uniform(0.12, 0.4))
+        for n in range(min(rng.randint(0, most), int((bottom - top) / gap))):
+            end = left + (right - left) * rng.uniform(0.25, 1)
+            self.box((left, top + gap * n, end, top + gap * n + thick), colour)
+
+    def dress(self, least: float, coloured: Sequence[str] = (), aside: bool = True) -> Box:
+        """Bars with words at the edges, some of the time; what is left between them, with a margin. Of train's layouts.
+
+        least: the height that must be left. coloured: the status colours that a bar may have. aside: whether one may stand
+        at the left or right.
+        """
+        rng = self.rng
+        left, top, right, bottom = 0.0, 0.0, float(self.width), float(self.bottom)
+        for place in rng.sample(("top", "bottom", "side"), rng.choice((0, 1, 1, 1, 2, 2))):
+            tall = rng.randint(14, 40)
+            if place == "side":
+                if aside and self.width >= 256 and rng.random() < 0.5:
+                    thick = rng.randint(10, self.width // 5)
+                    first = rng.random() < 0.7
+                    bar = (left, top, left + thick, bottom) if first else (right - thick, top, right, bottom)
+                    self._bar(bar, coloured, thick > 40)
+                    left, right = (left + thick, right) if first else (left, right - thick)
+            elif bottom - top - tall >= least + 12:
+                if place == "top":
+                    self._bar((left, top, right, top + tall), coloured)
+                    top += tall
+                else:
+                    self._bar((left, bottom - tall, right, bottom), coloured)
+                    bottom -= tall
+        across = rng.uniform(2, min(24, (right - left) * 0.08))
+        spare = max(bottom - top - least, 4)
+        return left + across, top + rng.uniform(2, min(20, spare / 2)), right - across, bottom - rng.uniform(2, min(20, spare / 2))
+
+    def _bar(self, box: Box, coloured: Sequence[str], words: bool = True) -> None:
+        rng = self.rng
+        colour = self.theme.status[rng.choice(coloured)] if coloured and rng.random() < 0.4 else neutral(rng, self.theme)
+        if rng.random() < 0.15:
+            self.line((box[0], box[3] - 1, box[2], box[3] - 1), colour, rng.randint(1, 3))
+            colour = self.theme.page
+        else:
+            self.box(box, colour)
+        if words and rng.random() < 0.8:
+            tall = min(box[3] - box[1], 34)
+            inner = (box[0] + rng.randint(4, 14), box[1] + 1, box[2] - 6, box[1] + tall)
+            self.fitted(inner, self.words(rng.randint(1, 3)), rng.randint(11, 20), readable(colour), rng.choice((0, 0, 0.5, 1)))
+
+    def sign(self, kind: str, centre: tuple[float, float], half: tuple[float, float], colour: Colour, outline: Colour | None = None, thick: int = 1) -> None:
+        """A shape of SIGNS around a centre, `half` as wide and as high on either side, with an outline or none."""
+        (x, y), (a, b) = centre, half
+        if kind == "circle":
+            self._draw.ellipse((x - a, y - b, x + a, y + b), colour, outline, thick)
+        elif kind == "square":
+            self._draw.rectangle((x - a, y - b, x + a, y + b), colour, outline, thick)
+        else:
+            points = [(x + a * u, y + b * v) for u, v in _points(kind, self.rng)]
+            self._draw.polygon(points, colour)
+            if outline:
+                self._draw.line([*points, points[0]], outline, thick)
 
     def shape(self, kind: str, x: float, y: float, radius: float, colour: Colour) -> None:
         """One of circle, square, triangle, diamond, ring, cross, around a centre."""
@@ -183,26 +240,48 @@ def worn(rng: random.Random, image: Image.Image) -> Image.Image:
     return Image.open(packed).convert("RGB")
 
 
-def colour_word(rng: random.Random, colour: str) -> str:
-    """What people call a colour of STATUS."""
-    return rng.choice(COLOUR_WORDS.get(colour, (colour,)))
+def _points(kind: str, rng: random.Random) -> Sequence[tuple[float, float]]:
+    """The corners of a shape within a square of 2 around 0, upright or turned where that is the same shape."""
+    if kind in ("triangle", "arrow"):
+        points: Sequence[tuple[float, float]] = TRIANGLE if kind == "triangle" else ARROW
+        for _ in range(rng.randrange(4)):
+            points = [(-y, x) for x, y in points]
+        return points
+    if kind == "cross":
+        arm = rng.uniform(0.12, 0.36)
+        plus = ((-arm, -1), (arm, -1), (arm, -arm), (1, -arm), (1, arm), (arm, arm), (arm, 1), (-arm, 1), (-arm, arm), (-1, arm), (-1, -arm), (-arm, -arm))
+        if rng.random() < 0.3:
+            return plus
+        return [((x - y) / (1 + arm), (x + y) / (1 + arm)) for x, y in plus]
+    if kind == "star":
+        inner, count = rng.uniform(0.36, 0.5), rng.choice((5, 5, 6))
+        turns = [math.pi * n / count for n in range(2 * count)]
+        return [((inner if n % 2 else 1) * math.sin(turn), -(inner if n % 2 else 1) * math.cos(turn)) for n, turn in enumerate(turns)]
+    if kind == "heart":
+        return HEART
+    raise ValueError(f"no sign {kind}")
 
 
-def _jittered(rng: random.Random, theme: Theme) -> Theme:
-    def near(colour: Colour) -> Colour:
-        red, green, blue = (min(max(value + rng.randint(-JITTER, JITTER), 0), 255) for value in colour)
-        return red, green, blue
-
-    status = {name: near(colour) for name, colour in theme.status.items()}
-    return Theme(near(theme.page), near(theme.card), near(theme.ink), near(theme.line), status)
+TRIANGLE = ((0.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
+ARROW = ((0.0, -1.0), (1.0, 0.0), (0.4, 0.0), (0.4, 1.0), (-0.4, 1.0), (-0.4, 0.0), (-1.0, 0.0))
+HEART = tuple(
+    (math.sin(t) ** 3, -(13 * math.cos(t) - 5 * math.cos(2 * t) - 2 * math.cos(3 * t) - math.cos(4 * t)) / 16) for t in (math.pi * n / 16 for n in range(32))
+)
 
 
 @functools.lru_cache(30_000)
-def _written(text: str, size: int) -> tuple[Image.Image, int, int]:
-    """The mask of a text and where its corner lies from (left, middle): most words are drawn many times."""
+def _written(text: str, size: int, width: float = 1.0, bold: int = 0) -> tuple[Image.Image, int, int]:
+    """The mask of a text and where its corner lies from (left, middle): most words are drawn many times.
+
+    width: of letters, beside the font's own. bold: by how many pixels strokes are thicker.
+    """
     left, top, right, bottom = (int(edge) for edge in _font(size).getbbox(text, anchor="lm"))
-    mask = Image.new("L", (right - left, bottom - top))
-    ImageDraw.Draw(mask).text((-left, -top), text, 255, _font(size), anchor="lm")
+    mask = Image.new("L", (right - left + bold, bottom - top))
+    drawn = ImageDraw.Draw(mask)
+    for moved in range(bold + 1):
+        drawn.text((moved - left, -top), text, 255, _font(size), anchor="lm")
+    if width != 1.0 and text:
+        mask = mask.resize((max(int(mask.width * width), 1), max(mask.height, 1)), Image.Resampling.BILINEAR)
     return mask, left, top
 
 
