@@ -8,6 +8,7 @@ learned and not how one sentence sounds. Does not cover: the questions that fami
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from kit.checkpoint.training.samples import Question, Split
 from kit.checkpoint.training.tasks.parts import choice, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings
 
+DENIED = re.compile(r"\b(not|no)\b")  # "all are not empty" can be read in two ways
 FRAMED = 0.55  # the share of questions that are put into frames, of those that can be
 
 WHICH = Wordings(
@@ -214,15 +216,16 @@ def quantified(
     rng: random.Random, split: Split, thing: str, trait: Trait, count: int
 ) -> tuple[Question, int, list[bool]]:
     """Is any, every one or none so: the question, its right answer, and of which of `count` it is then so."""
-    frames, answer = rng.choice((ANY, ANY, EVERY, NONE)), rng.random() < 0.5
+    plain = [text for text in trait.do if not DENIED.search(text)]
+    frames, answer = rng.choice((ANY, ANY, EVERY, NONE) if plain else (ANY,)), rng.random() < 0.5
     if frames is EVERY:
         so = count if answer else rng.choice((count - 1, rng.randint(0, count - 1)))
     else:
         so = rng.choice((1, rng.randint(1, count))) if answer is (frames is ANY) else 0
     which_so = [n < so for n in range(count)]
     rng.shuffle(which_so)
-    does = [text for text in trait.does if not text.startswith(("is the ", "is meant"))]
-    asked = _plural(frames.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(does), do=rng.choice(trait.do)))
+    does = [text for text in trait.does if not text.startswith("is the ") and (frames is ANY or not DENIED.search(text))]
+    asked = _plural(frames.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(does), do=rng.choice(plain or trait.do)))
     if split == "train" and rng.random() < 0.3:
         yes, no = rng.choice(SAID[frames]).split("|")
         return *choice(rng, asked, yes if answer else no, [no if answer else yes]), which_so

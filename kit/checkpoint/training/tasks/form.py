@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PIL import Image
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import asking
-from kit.checkpoint.training.tasks.drawing import Colour, Screen
+from kit.checkpoint.training.tasks.drawing import Box, Colour, Screen, mixed, neutral
 from kit.checkpoint.training.tasks.parts import Part, score, single, yes_or_no
 from kit.checkpoint.training.tasks.places import places
-from kit.checkpoint.training.vocabulary import Wordings, several, word
+from kit.checkpoint.training.vocabulary import Wordings, code, several, word, written
 
 LEVELS = 4
 LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
@@ -38,6 +40,33 @@ MANY = Wordings(
     calibration=("How many are empty?",), held_out=("How many of the fields are empty?", "Count the fields that hold nothing."),
 )  # fmt: skip
 SCREENS = ("form", "sign-up form", "web form", "order form")
+QUANTIFIED = 0.5  # in place of a kind: what is asked of all fields, or of the only one
+NOT_FILLED = asking.unlike(("is filled in", "has a value", "is filled", "contains something"), ("are filled in",), "filled in")
+VARIED = 0.8  # the share of train's screens whose layout is drawn at random
+FRAMES = ("framed", "framed", "filled", "filled", "both", "ruled", "barred", "sided", "corners")
+LABELS = ("above", "above", "beside", "beside", "apart", "inside", "after")
+EXTRAS = ("label", "tint", "flag", "badge")  # what is red of a wrong field, beside its frame
+SIGNS_AT_END = ("", "", "", "down", "bars", "box")
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Of all fields of one form. share: of the width that labels take beside them; small, size: of labels and values."""
+
+    label: str
+    frame: str
+    gap: float
+    share: float
+    small: int
+    size: int
+    thick: int
+    radius: int
+    fill: Colour
+    edge: Colour
+    at: float
+    extras: Sequence[str]
+    sign: str
+    star: str
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
@@ -52,7 +81,18 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     filled = [rng.random() < 0.5 for _ in names]
     wrong = rng.randrange(len(names))
     kind = rng.random() * (0.3, 0.85, 0.85, 1.0)[level]
-    if kind < 0.3:
+    if level > 0 and rng.random() < asking.QUANTIFIED[split]:
+        kind = QUANTIFIED
+        full = rng.random() < 0.5
+        trait = asking.FILLED if full else asking.BLANK
+        question, right, which_so = asking.quantified(rng, split, "field", trait, len(names))
+        filled = [so is full for so in which_so]
+    elif level > 0 and len(names) > 2 and rng.random() < asking.UNLIKE[split]:
+        kind = QUANTIFIED
+        odd, full = rng.randrange(len(names)), rng.random() < 0.5
+        filled = [(n == odd) is full for n in range(len(names))]
+        question, right = fields.which(rng, asking.only(rng, split, "field", asking.FILLED if full else NOT_FILLED), odd, level)
+    elif kind < 0.3:
         question, right = fields.which(rng, asking.which(rng, split, "field", asking.WRONG, WRONG.pick(rng, split)), wrong, level)
     elif kind < 0.45:
         empty = rng.randrange(len(names))
@@ -72,11 +112,149 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         question = score(asking.how_many(rng, split, "field", asking.BLANK, MANY.pick(rng, split)), [unit.format(n=n) for n in range(len(names) + 1)])
     marked = wrong if rng.random() < 0.5 or kind < 0.3 else -1
     shown = [("filled" if full else "empty") + (" wrong" if n == marked else "") for n, full in enumerate(filled)]
-    image = _drawn(rng, split, names, filled, marked, LARGE[level])
+    image = drawn(rng, split, names, filled, marked, LARGE[level])
     return Part(fields.state, question, right, [image], fields.caption(shown, question, right))
 
 
-def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float) -> Image.Image:
+def drawn(
+    rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float, size: tuple[int, int] | None = None
+) -> Image.Image:
+    """The form, in train mostly in a layout that no other has. size: one that is asked for."""
+    if size or (split == "train" and rng.random() < VARIED):
+        return _varied(rng, split, names, filled, wrong, large, size)
+    return _plain(rng, split, names, filled, wrong, large)
+
+
+def _varied(
+    rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float, size: tuple[int, int] | None
+) -> Image.Image:
+    """Fields of any height, gap and frame; labels above, beside, apart, inside or after them; values of any kind."""
+    label = rng.choice(LABELS)
+    least = (34 if label in ("above", "inside") else 24) * len(names)
+    screen = Screen(rng, split, size, large, least + 16)
+    left, top, right, bottom = screen.dress(least, ("blue", "green", "grey"))
+    step = rng.uniform(min(least / len(names) + rng.uniform(0, 30), (bottom - top) / len(names)), (bottom - top) / len(names))
+    top += rng.choice((0, rng.random(), 1)) * max(bottom - top - step * len(names), 0)
+    if rng.random() < 0.3 and right - left > 220:
+        right -= rng.uniform(0, 0.3) * (right - left)
+    if right - left < 220 and label not in ("above", "inside"):
+        label = "above" if step > 34 else "beside"
+    theme = screen.theme
+    if rng.random() < 0.3:
+        screen.box((left - 2, top - 2, right + 2, top + step * len(names)), theme.card)
+    look = _Look(
+        label, rng.choice(FRAMES), rng.uniform(2, min(14, step * 0.2)), rng.uniform(0.25, 0.42), rng.randint(11, 17), rng.randint(12, 26),
+        rng.choice((1, 1, 2, 3)), rng.choice((0, 0, rng.randint(2, 14))), mixed(theme.card, theme.ink, rng.choice((0, rng.uniform(0, 0.16)))),
+        mixed(theme.page, theme.ink, rng.uniform(0.18, 0.8)), rng.choice((0.0, 0.0, 0.0, 0.5, 1.0)), rng.sample(EXTRAS, rng.choice((0, 0, 1, 2))), rng.choice(SIGNS_AT_END), rng.choice(("", "", "", " *", ":")),
+    )  # fmt: skip
+    for n, name in enumerate(names):
+        _field(screen, (left, top + step * n, right, top + step * (n + 1) - look.gap), name, filled[n], n == wrong, look)
+    if bottom - top - step * len(names) > 24 and rng.random() < 0.5:
+        low = top + step * len(names) + 4
+        screen.box((left, low, left + rng.uniform(40, 110), min(low + rng.uniform(16, 30), bottom)), neutral(rng, theme))
+    return screen.image
+
+
+def _field(screen: Screen, row: Box, name: str, full: bool, wrong: bool, look: _Look) -> None:
+    """A label and its field; wrong: red at its frame, and in what `extras` says."""
+    (left, top, right, bottom), theme, rng = row, screen.theme, screen.rng
+    red, name = theme.status["red"], name + look.star
+    ink = red if wrong and "label" in look.extras else theme.ink
+    aside = (right - left) * look.share
+    inside = look.label == "inside"
+    if look.label == "above":
+        low = top + look.small + 3
+        screen.fitted((left, top, right, low), name, look.small, ink)
+        box = (left, low, right, bottom)
+    elif look.label in ("beside", "apart"):
+        screen.fitted((left, top, left + aside - 5, bottom), name, look.small, ink, 1 if look.label == "apart" else 0)
+        box = (left + aside, top, right, bottom)
+    elif look.label == "after":
+        screen.fitted((right - aside + 5, top, right, bottom), name, look.small, ink)
+        box = (left, top, right - aside, bottom)
+    else:
+        box = row
+    inner = _frame(screen, box, wrong, look)
+    if inside:
+        tall = max((inner[3] - inner[1]) * 0.4, 12)
+        screen.fitted((inner[0], inner[1], inner[2], inner[1] + tall), name, min(look.small, 13), ink)
+        inner = (inner[0], inner[1] + tall - 2, inner[2], inner[3])
+    if look.sign:
+        _end(screen, inner, look.sign, mixed(theme.page, theme.ink, 0.5))
+        inner = (inner[0], inner[1], inner[2] - 18, inner[3])
+    if full:
+        _value(screen, inner, look, rng.choice((theme.ink, theme.ink, mixed(theme.page, theme.ink, 0.75))))
+
+
+def _frame(screen: Screen, box: Box, wrong: bool, look: _Look) -> Box:
+    """The field without its value, and where a value may stand."""
+    (left, top, right, bottom), red = box, screen.theme.status["red"]
+    edge, thick = (red, look.thick + screen.rng.randint(1, 3)) if wrong else (look.edge, look.thick)
+    fill = mixed(look.fill, red, 0.15) if wrong and "tint" in look.extras else look.fill
+    radius = min(look.radius, int((bottom - top) / 2 - 1))
+    if look.frame in ("framed", "both", "filled"):
+        seen = wrong or look.frame != "filled"
+        screen.box(box, None if look.frame == "framed" and "tint" not in look.extras else fill, edge if seen else None, thick, radius)
+    elif look.frame == "ruled":
+        screen.box((left, top, right, top + thick + 1), edge)
+    elif look.frame == "barred":
+        screen.box(box, fill)
+        screen.box((left, top, left + thick + 2, bottom), edge)
+    elif look.frame == "sided":
+        screen.box((left, top, left + thick, bottom), edge)
+        screen.box((right - thick, top, right, bottom), edge)
+    else:
+        arm = min(12, (bottom - top) / 2)
+        for x, y, u, v in ((left, top, 1, 1), (right, top, -1, 1), (left, bottom, 1, -1), (right, bottom, -1, -1)):
+            screen.line((x, y, x + u * arm, y), edge, thick + 1)
+            screen.line((x, y, x, y + v * arm), edge, thick + 1)
+    if wrong and "flag" in look.extras:
+        wide = min(26, (right - left) * 0.15)
+        screen.box((right - wide, top, right, bottom), red)
+        right -= wide
+    if wrong and "badge" in look.extras:
+        r = min(9, (bottom - top) / 2 - 3)
+        middle = (top + bottom) / 2
+        screen.sign("circle", (right - r - 6, middle), (r, r), red)
+        screen.fitted((right - r - 8, middle - r, right - r - 2, middle + r), "!", 13, (255, 255, 255), 0.5)
+        right -= 2 * r + 8
+    return left + thick + 5, top + thick, right - thick - 5, bottom - thick
+
+
+def _value(screen: Screen, inner: Box, look: _Look, ink: Colour) -> None:
+    """Words, digits, a date, a code or dots."""
+    rng = screen.rng
+    kind = rng.random()
+    if kind < 0.15:
+        radius = min(rng.uniform(2, 5), (inner[3] - inner[1]) / 2 - 1)
+        screen.dots(inner[0], (inner[1] + inner[3]) / 2, min(rng.randint(4, 9), int((inner[2] - inner[0]) / (3 * radius))), radius, ink)
+        return
+    if kind < 0.55:
+        text = word(rng, rng.choice(("value", "person", "place", "noun")), screen.split)
+        text = f"{text} {screen.words()}" if rng.random() < 0.3 else text
+    elif kind < 0.75:
+        text = str(rng.randrange(10 ** rng.randint(1, 6)))
+    elif kind < 0.85:
+        text = f"{rng.randint(1, 28)}.{rng.randint(1, 12)}.{rng.randint(1990, 2040)}"
+    else:
+        text = code(rng) if rng.random() < 0.5 else written(rng, screen.split)
+    screen.fitted(inner, text, look.size, ink, look.at)
+
+
+def _end(screen: Screen, inner: Box, sign: str, colour: Colour) -> None:
+    """A small sign at the end of every field, filled or not: it is no value."""
+    x, y = inner[2] - 7, (inner[1] + inner[3]) / 2
+    if sign == "down":
+        screen.line((x - 5, y - 2, x, y + 3), colour, 2)
+        screen.line((x, y + 3, x + 5, y - 2), colour, 2)
+    elif sign == "bars":
+        for n in (-4, 0, 4):
+            screen.line((x - 5, y + n, x + 5, y + n), colour)
+    else:
+        screen.box((x - 5, y - 5, x + 5, y + 5), None, colour)
+
+
+def _plain(rng: random.Random, split: Split, names: list[str], filled: list[bool], wrong: int, large: float) -> Image.Image:
     screen = Screen(rng, split, large=large, least=56 * len(names))
     layout = rng.choice(LAYOUTS[split])
     theme, aside = screen.theme, rng.choice((60, 74, 90))
@@ -97,7 +275,7 @@ def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool
             screen.box((left, top + 19, left + 2 + thick, bottom), edge)
         else:
             radius = {"framed": 0, "filled": 3, "thick": 2, "rounded": 10, "double": 6, "beside": 0, "tinted": 2, "flagged": 0}[layout]
-            fill = _pale(theme.card, edge) if layout == "tinted" and n == wrong else theme.card
+            fill = mixed(theme.card, edge, 0.15) if layout == "tinted" and n == wrong else theme.card
             screen.box(frame, fill, edge, thick + (layout == "thick"), radius)
         if layout == "flagged" and n == wrong:
             screen.box((right - 26, top + 19, right, bottom), edge)
@@ -109,8 +287,3 @@ def _drawn(rng: random.Random, split: Split, names: list[str], filled: list[bool
             screen.text(left + 12, middle, value, min(rng.choice((15, 19, 24)), int(bottom - top - 22)))
     return screen.image
 
-
-def _pale(ground: Colour, colour: Colour) -> Colour:
-    """A colour of which little is seen on a ground."""
-    red, green, blue = (round(0.85 * a + 0.15 * b) for a, b in zip(ground, colour, strict=True))
-    return red, green, blue
