@@ -236,5 +236,9 @@ def _plain(rng: random.Random, split: Split, names: list[str], colours: list[str
         else:
             screen.line((row[0], row[3] + 3, row[2], row[3] + 3), screen.theme.line)
         screen.mark(kind, row, screen.theme.status[colour], right)
-        screen.text(row[0] + (14 if right else 84 if kind == "block" else 50), (row[1] + row[3]) / 2, name, size)
+        left = row[0] + (14 if right else 84 if kind == "block" else 50)
+        if split == "train":
+            screen.fitted((left, row[1], row[2], row[3]), name, size)
+        else:
+            screen.text(left, (row[1] + row[3]) / 2, name, size)
     return screen.image

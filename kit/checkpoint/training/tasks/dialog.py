@@ -183,5 +183,9 @@ def _plain(rng: random.Random, split: Split, names: list[str], main: int, colour
         frame = (left, top, left + step - 6, top + tall)
         fill = theme.status[colour] if n == main else None
         screen.box(frame, fill, theme.status[colour] if n == main else theme.ink, 1, rng.choice((2, 5)))
-        screen.text(left + 6, top + tall / 2, name, 15 if step > 64 else 12, (255, 255, 255) if n == main else None)
+        size, ink = 15 if step > 64 else 12, (255, 255, 255) if n == main else None
+        if split == "train":
+            screen.fitted((left + 6, top, left + step - 8, top + tall), name, size, ink)
+        else:
+            screen.text(left + 6, top + tall / 2, name, size, ink)
     return screen.image

@@ -1,4 +1,8 @@
-"""Which image: the one of two to four images that shows a shape, a colour, or the fullest gauge; whether one does; how many do."""
+"""Which image: the one of two to four that shows a shape, a colour, both, a kind of screen or the fullest gauge.
+
+Covers also: whether one image does, how many do, whether any or all do, and in which colour something is. In train images
+are of many sizes, and what they show lies anywhere on them, at their edges too: where one ends the next one begins.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,33 @@ from collections.abc import Sequence
 from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
-from kit.checkpoint.training.tasks import asking
-from kit.checkpoint.training.tasks.drawing import STATUS, Screen, colour_word
+from kit.checkpoint.training.tasks import asking, chart, console, dialog, form
+from kit.checkpoint.training.tasks.asking import Trait
+from kit.checkpoint.training.tasks.drawing import (
+    SIGNS,
+    STATUS,
+    Screen,
+    colour_word,
+    mixed,
+    readable,
+)
 from kit.checkpoint.training.tasks.parts import Part, choice, listed, score, single, told, yes_or_no
 from kit.checkpoint.training.tasks.places import ORDINALS, caption
-from kit.checkpoint.training.vocabulary import Wordings
+from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 4
 SIZE = (256, 256)  # of the smallest area that is not enlarged: four images are 256 tokens
 OTHERS = ((320, 256), (256, 288), (384, 192), (288, 256), (192, 384), (352, 256))
-ODD = 0.35  # the share of images that are of another size
+ODD = 0.35  # the share of images that are of another size, in splits that are not train
+SIDES = range(128, 641, 32)  # pixels of train's images
+TRAINED = tuple((wide, high) for wide in SIDES for high in SIDES if 65_536 <= wide * high <= 131_072 and max(wide, high) <= 4 * min(wide, high))
+PATCHES = {2: 1024, 3: 1024, 4: 1536}  # of 16x16, of all images of one request at most
+LEAST = 256  # patches of one image at least
+ALIKE = 0.2  # the share of train's requests whose images are all of one size
 SHAPES = ("circle", "square", "triangle", "cross")
+VARIED = 0.8  # the share of train's requests whose images are drawn in layouts of their own
+SCREENS = ("form", "chart", "dialog box", "status list")  # what whole screens are called
+Sizes = list[tuple[int, int]]
 Shown = tuple[str, list[Image.Image], list[str]]  # the question, the images, what each shows
 SHAPE = Wordings(
     train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?", "Where is the {what}?", "Which one shows a {what}?", "Which of the pictures shows a {what}?", "Find the image with the {what}.", "Which image has a {what}?"),
@@ -70,10 +90,15 @@ def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """Some images and which of them is meant, whether one is, or how many are."""
     count = rng.choice(((2,), (2, 2, 3), (2, 2, 3), (2, 3, 3, 4, 4))[level])
-    kind = rng.choice((_colours, _shapes, _gauges)[: max(level, 1)])
+    kinds = (_colours, _shapes, _gauges)[: max(level, 1)]
+    if split == "train" and level > 1:
+        kinds = (*kinds, *MORE[level])
+    kind = rng.choice(kinds)
     state = STATES.pick(rng, split, n=count)
-    if level > 0 and kind is not _gauges and rng.random() < 0.6:
-        question, right, images, shown = _judged(rng, split, count, kind is _shapes)
+    if level > 0 and kind in (_colours, _shapes) and rng.random() < 0.6:
+        judge = _any if rng.random() < asking.QUANTIFIED[split] else _named_colour if split == "train" and rng.random() < 0.12 else _judged
+        question, right, images, shown = judge(rng, split, count, kind is _shapes)
+        question["instructions"] = _an(question["instructions"])
         return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
     target = rng.randrange(count)
     asked, images, shown = kind(rng, split, count, target)
@@ -82,13 +107,13 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         question, right = listed(rng, asked, texts), target
     else:
         question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
+    question["instructions"] = _an(question["instructions"])
     return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
 
 
 def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
     """Yes or no about one image, or how many of them show it; the images and what each shows."""
-    what = rng.choice(SHAPES if shapes else STATUS[:4])
-    rest = [item for item in (SHAPES if shapes else STATUS) if item != what]
+    what, rest = _one(rng, split, shapes)
     called = what if shapes else colour_word(rng, what)
     trait = (asking.shape if shapes else asking.colour)(called)
     if rng.random() < 0.5:
@@ -107,19 +132,67 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
     return question, right, *(_shape_images if shapes else _colour_images)(rng, split, shown)
 
 
+def _one(rng: random.Random, split: Split, shapes: bool) -> tuple[str, list[str]]:
+    """A shape or a colour to ask for, and all others."""
+    what = rng.choice(_kinds(split) if shapes else STATUS[:4])
+    return what, [item for item in (_kinds(split) if shapes else STATUS) if item != what]
+
+
+def _any(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
+    """Whether any, every or no image shows it."""
+    what, rest = _one(rng, split, shapes)
+    trait = asking.shape(what) if shapes else asking.colour(colour_word(rng, what))
+    question, right, which_so = asking.quantified(rng, split, "image", trait, count)
+    shown = [what if so else rng.choice(rest) for so in which_so]
+    return question, right, *(_shape_images if shapes else _colour_images)(rng, split, shown)
+
+
+def _named_colour(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
+    """In which colour one image has something, be it a shape or a banner."""
+    target, colours = rng.randrange(count), [rng.choice(STATUS[:4]) for _ in range(count)]
+    name = _named(rng, split, NAMED, count)[target]
+    asked = asking.colour_of(rng, split, name, f"Which colour does one see on {name}?")
+    others = [colour_word(rng, item) for item in STATUS if item != colours[target]]
+    question, right = choice(rng, asked, colour_word(rng, colours[target]), rng.sample(others, rng.randint(1, 4)))
+    if shapes:
+        return question, right, *_signs(rng, split, [(rng.choice(_kinds(split)), colour) for colour in colours])
+    return question, right, *_colour_images(rng, split, colours)
+
+
 def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> list[str]:
     form = rng.choice(wordings.of(split))
     return [form.format(ordinal=ORDINALS[n], n=n + 1) for n in range(count)]
 
 
-def _size(rng: random.Random) -> tuple[int, int]:
-    """Of one image; with sizes all alike its place alone would say which image a patch belongs to."""
-    return rng.choice(OTHERS) if rng.random() < ODD else SIZE
+def _sizes(rng: random.Random, split: Split, count: int) -> Sizes:
+    """Of all images of a request; with sizes all alike its place alone would say which image a patch belongs to."""
+    if split != "train":
+        return [rng.choice(OTHERS) if rng.random() < ODD else SIZE for _ in range(count)]
+    most = rng.choice((PATCHES[count], rng.randint(LEAST * count, PATCHES[count]), int(LEAST * count * 1.2)))
+    if rng.random() < ALIKE:
+        return [rng.choice([size for size in TRAINED if _patches(size) * count <= most])] * count
+    sizes: Sizes = []
+    for n in range(count):
+        room = most - sum(map(_patches, sizes)) - LEAST * (count - n - 1)
+        sizes.append(rng.choice([size for size in TRAINED if _patches(size) <= room]))
+    return rng.sample(sizes, count)
+
+
+def _patches(size: tuple[int, int]) -> int:
+    return size[0] * size[1] // 256
+
+
+def _kinds(split: Split) -> Sequence[str]:
+    """The shapes of a split."""
+    return SIGNS if split == "train" else SHAPES
 
 
 def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
-    shape = rng.choice(SHAPES)
-    rest = [item for item in SHAPES if item != shape]
+    shape, rest = _one(rng, split, True)
+    if count > 2 and rng.random() < asking.UNLIKE[split]:
+        other = rng.choice(rest)
+        shown = [other if n == target else shape for n in range(count)]
+        return asking.only(rng, split, "image", asking.not_shape(shape)), *_shape_images(rng, split, shown)
     shown = [shape if n == target else rng.choice(rest) for n in range(count)]
     asked = asking.which(rng, split, "image", asking.shape(shape), SHAPE.pick(rng, split, what=shape))
     return asked, *_shape_images(rng, split, shown)
@@ -133,11 +206,16 @@ def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[l
 def _signs(rng: random.Random, split: Split, signs: Sequence[tuple[str, str]]) -> tuple[list[Image.Image], list[str]]:
     """An image of each shape in its colour, and what they show."""
     images, seen = [], []
-    for kind, colour in signs:
-        screen = Screen(rng, split, _size(rng))
+    varied = split == "train" and rng.random() < VARIED
+    for (kind, colour), size in zip(signs, _sizes(rng, split, len(signs)), strict=True):
+        if varied or kind not in SHAPES:
+            images.append(_sign(rng, split, size, kind, colour))
+            seen.append(f"{colour} {kind}")
+            continue
+        screen = Screen(rng, split, size)
         wide, high = screen.width - 4, screen.bottom - 4
-        most = min(90 if split == "train" else 80, high // 2 - 4)
-        radius = rng.randint(40, most)
+        most = min(90 if split == "train" else 80, high // 2 - 4, wide // 2 - 4)
+        radius = rng.randint(min(40, most), most)
         x, y = rng.randint(radius + 4, wide - radius), rng.randint(radius + 4, high - radius)
         screen.shape(kind, x, y, radius, screen.theme.status[colour])
         images.append(screen.image)
@@ -145,9 +223,32 @@ def _signs(rng: random.Random, split: Split, signs: Sequence[tuple[str, str]]) -
     return images, seen
 
 
+def _sign(rng: random.Random, split: Split, size: tuple[int, int], kind: str, colour: str) -> Image.Image:
+    """One shape of nearly any size and proportion anywhere on an image, at its edges too, with an outline or without."""
+    screen = Screen(rng, split, size)
+    left, top, right, bottom = screen.dress(96)
+    if rng.random() < 0.2:
+        screen.strokes((left, top, right, top + (bottom - top) * 0.3))
+    most = min(right - left, bottom - top) / 2
+    a = rng.uniform(min(22, most), most * rng.uniform(0.5, 1) if most > 44 else most)
+    b = min(a * (rng.uniform(0.86, 1.16) if kind in ("circle", "square") else rng.uniform(0.7, 1.4)), most)
+    x, y = _anywhere(rng, left + a, right - a), _anywhere(rng, top + b, bottom - b)
+    outline = screen.theme.ink if rng.random() < 0.3 else None
+    screen.sign(kind, (x, y), (a, b), screen.theme.status[colour], outline, rng.randint(1, 4))
+    return screen.image
+
+
+def _anywhere(rng: random.Random, low: float, high: float) -> float:
+    """A place between two, at either end as often as not."""
+    return low + (max(high, low) - low) * rng.choice((0, 1, rng.random(), rng.random()))
+
+
 def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown:
-    colour = rng.choice(STATUS[:4])
-    rest = [item for item in STATUS if item != colour]
+    colour, rest = _one(rng, split, False)
+    if count > 2 and rng.random() < asking.UNLIKE[split]:
+        other = rng.choice(rest)
+        shown = [other if n == target else colour for n in range(count)]
+        return asking.only(rng, split, "image", asking.not_colour(colour_word(rng, colour))), *_colour_images(rng, split, shown)
     shown = [colour if n == target else rng.choice(rest) for n in range(count)]
     word = colour_word(rng, colour)
     asked = asking.which(rng, split, "image", asking.colour(word), COLOUR.pick(rng, split, what=word))
@@ -157,10 +258,13 @@ def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown
 def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
     """Images of something in these colours, a banner or a shape, and the colours."""
     if rng.random() < 0.35:
-        return _signs(rng, split, [(rng.choice(SHAPES), colour) for colour in shown])
+        return _signs(rng, split, [(rng.choice(_kinds(split)), colour) for colour in shown])
+    sizes = _sizes(rng, split, len(shown))
+    if split == "train" and rng.random() < VARIED:
+        return [_banner(rng, split, size, colour) for size, colour in zip(sizes, shown, strict=True)], shown
     images = []
-    for colour in shown:
-        screen = Screen(rng, split, _size(rng))
+    for colour, size in zip(shown, sizes, strict=True):
+        screen = Screen(rng, split, size)
         wide, high = screen.width, screen.bottom
         if split == "held-out":
             left, top, across, tall = rng.randint(8, wide // 3), rng.randint(8, high // 3), rng.randint(90, wide // 2), rng.randint(80, high // 2)
@@ -175,13 +279,50 @@ def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[
     return images, shown
 
 
+def _banner(rng: random.Random, split: Split, size: tuple[int, int], colour: str) -> Image.Image:
+    """Something of a colour: a banner anywhere, a frame, a lamp, a bar at an edge, or all of the page."""
+    screen = Screen(rng, split, size)
+    fill, ink = screen.theme.status[colour], screen.theme.ink
+    kind = rng.random()
+    if kind < 0.06:
+        screen.box((0, 0, screen.width, screen.height), fill)
+        screen.strokes((20, screen.height * rng.uniform(0.1, 0.7), screen.width - 20, screen.height))
+        return screen.image
+    left, top, right, bottom = screen.dress(90)
+    if kind < 0.12:
+        screen.box((left, top, right, bottom), None, fill, rng.randint(6, 18), rng.choice((0, rng.randint(4, 20))))
+        screen.strokes((left + 30, top + 30, right - 30, bottom - 30))
+        return screen.image
+    if kind < 0.55:
+        wide, tall = rng.uniform(0.7, 1) * (right - left), rng.uniform(min(26, bottom - top), (bottom - top) * 0.5)
+    elif kind < 0.75:
+        wide, tall = rng.uniform(22, max((right - left) * 0.4, 30)), rng.uniform(0.6, 1) * (bottom - top)
+    else:
+        wide, tall = rng.uniform(36, max((right - left) * 0.7, 40)), rng.uniform(36, max((bottom - top) * 0.7, 40))
+    wide, tall = min(wide, right - left), min(tall, bottom - top)
+    x, y = _anywhere(rng, left, right - wide), _anywhere(rng, top, bottom - tall)
+    radius = rng.choice((0, 0, int(rng.uniform(0, min(wide, tall) / 2 - 1))))
+    screen.box((x, y, x + wide, y + tall), fill, ink if rng.random() < 0.2 else None, rng.randint(1, 4), radius)
+    if rng.random() < 0.4:
+        screen.fitted((x + radius / 2 + 6, y, x + wide - radius / 2 - 6, y + tall), screen.words(rng.randint(1, 3)), rng.randint(12, 26), readable(fill), rng.choice((0, 0.5)))
+    if y - top > 40:
+        screen.strokes((left, top, right, y - 8), 6)
+    if bottom - y - tall > 40:
+        screen.strokes((left, y + tall + 10, right, bottom), 6)
+    return screen.image
+
+
 def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+    """Gauges that are filled to different parts; in train also upright, of any size, and not all alike."""
+    if split == "train" and rng.random() < VARIED:
+        return _free_gauges(rng, split, count, target)
     highest = rng.randint(45, 98)
     fills = [highest if n == target else rng.randint(4, highest - 16) for n in range(count)]
     top, tall = rng.randint(40, 120), rng.choice((30, 44, 58))
     images = []
-    for fill in fills:
-        screen = Screen(rng, split, _size(rng))
+    for fill, size in zip(fills, _sizes(rng, split, count), strict=True):
+        screen = Screen(rng, split, size)
+        top, tall = min(top, screen.bottom - 50), min(tall, 46) if screen.bottom < 200 else tall
         aside = 20 if split == "train" else 36
         left, right = aside, screen.width - aside
         screen.box((left, top, right, top + tall), screen.theme.card, screen.theme.ink, 1, 0 if split == "train" else 6)
@@ -189,3 +330,84 @@ def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
         images.append(screen.image)
     asked = asking.which(rng, split, "image", asking.FULLEST, FULLEST.pick(rng, split))
     return asked, images, [str(fill // 10) for fill in fills]
+
+
+def _free_gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+    """Lying or upright, of any size where only how full they are is asked, else all of one length."""
+    highest = rng.randint(40, 99)
+    fills = [highest if n == target else rng.randint(3, highest - 16) for n in range(count)]
+    sizes = _sizes(rng, split, count)
+    alike, upright = rng.random() < 0.4, rng.random() < 0.4
+    length = rng.uniform(90, min(size[1] if upright else size[0] for size in sizes) - 44)
+    images = []
+    for fill, size in zip(fills, sizes, strict=True):
+        images.append(_gauge(rng, split, size, fill / 100, upright if alike else rng.random() < 0.5, length if alike else 0))
+    traits = asking.FULLEST if alike else Trait([text for text in asking.FULLEST.does if "long" not in text], asking.FULLEST.do, asking.FULLEST.what)
+    own = FULLEST.pick(rng, split) if alike and not upright else rng.choice([text for text in FULLEST.of(split) if "ull" in text])
+    return asking.which(rng, split, "image", traits, own), images, [str(fill // 10) for fill in fills]
+
+
+def _gauge(rng: random.Random, split: Split, size: tuple[int, int], fill: float, upright: bool, length: float) -> Image.Image:
+    """One gauge anywhere on its image. length: one that is asked for, or 0."""
+    screen = Screen(rng, split, size)
+    theme = screen.theme
+    left, top, right, bottom = (0, 0, screen.width, screen.bottom) if length else screen.dress(110, aside=False)
+    room = (bottom - top if upright else right - left) - 12
+    long = min(length or rng.uniform(min(90, room), room), room)
+    thick = rng.uniform(14, min(64, (right - left if upright else bottom - top) - 16))
+    wide, tall = (thick, long) if upright else (long, thick)
+    x, y = _anywhere(rng, left + 4, right - wide - 4), _anywhere(rng, top + 4, bottom - tall - 4)
+    colour, radius = theme.status[rng.choice(STATUS[:4])], rng.choice((0, 0, int(thick / 3)))
+    ground = rng.choice((theme.card, mixed(theme.page, theme.ink, rng.uniform(0.06, 0.3))))
+    edge = rng.choice((theme.ink, theme.line, None)) if ground == theme.card else None
+    screen.box((x, y, x + wide, y + tall), ground, edge or theme.line, rng.randint(1, 3), radius)
+    full = (x, y + tall * (1 - fill), x + wide, y + tall) if upright else (x, y, x + wide * fill, y + tall)
+    screen.box(full, colour, None, 1, radius if min(full[2] - full[0], full[3] - full[1]) > 2 * radius + 1 else 0)
+    if rng.random() < 0.3:
+        parts = rng.randint(3, 10)
+        for n in range(1, parts):
+            along = long * n / parts
+            screen.line((x, y + along, x + wide, y + along) if upright else (x + along, y, x + along, y + tall), theme.page, 1)
+    if rng.random() < 0.4 and not length and y - top > 26:
+        screen.fitted((left, top, right, min(y - 2, top + 22)), screen.words(2), rng.randint(12, 18))
+    return screen.image
+
+
+def _both(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+    """A shape in a colour, among that shape in other colours and other shapes in that colour."""
+    shape, others = _one(rng, split, True)
+    colour, rest = _one(rng, split, False)
+    near = [(shape, rng.choice(rest)), (rng.choice(others), colour)]
+    signs = [(shape, colour) if n == target else rng.choice(near) for n in range(count)]
+    called = f"{colour_word(rng, colour)} {shape}"
+    asked = asking.which(rng, split, "image", asking.shape(called), SHAPE.pick(rng, split, what=called))
+    return asked, *_signs(rng, split, signs)
+
+
+def _screens(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+    """Whole screens of different kinds: which of them is a form, a chart, a dialog, a list."""
+    kind = rng.choice(SCREENS)
+    rest = [item for item in SCREENS if item != kind]
+    shown = [kind if n == target else rng.choice(rest) for n in range(count)]
+    images = [_whole(rng, split, size, item) for item, size in zip(shown, _sizes(rng, split, count), strict=True)]
+    return asking.which(rng, split, "image", asking.shape(kind), SHAPE.pick(rng, split, what=kind)), images, shown
+
+
+def _whole(rng: random.Random, split: Split, size: tuple[int, int], kind: str) -> Image.Image:
+    """A screen of one of SCREENS, as its own family draws it."""
+    names = several(rng, "noun", split, rng.randint(3, 4) if size[1] > 200 else 2)
+    if kind == "form":
+        return form.drawn(rng, split, names, [rng.random() < 0.6 for _ in names], rng.choice((-1, 0, 1)), 0.0, size)
+    if kind == "chart":
+        return chart.drawn(rng, split, [rng.uniform(0.15, 1) for _ in names], names, 0.0, rng.random() < 0.3, size)
+    if kind == "dialog box":
+        return dialog.drawn(rng, split, names[:3], rng.randrange(2), rng.choice(dialog.COLOURS), 0.0, False, size)
+    return console.drawn(rng, split, names, [rng.choice(STATUS) for _ in names], 0.0, size)
+
+
+def _an(text: str) -> str:
+    """The article that a word with a vowel takes."""
+    return text.replace(" a amber", " an amber").replace(" a orange", " an orange").replace(" a arrow", " an arrow")
+
+
+MORE = {2: (_both,), 3: (_both, _screens)}  # what only train shows, by level
