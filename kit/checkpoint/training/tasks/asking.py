@@ -59,7 +59,7 @@ ONLY = Wordings(  # for what all but one have, or all but one lack
     calibration=("Which single {thing} {does}?",), held_out=("Among the {thing}s only one {does}. Which one is that?", "Point out the only {thing} that {does}."),
 )  # fmt: skip
 ANY = Wordings(
-    train=("Is there any {thing} that {does}?", "Is there a {thing} that {does}?", "Does the screen have a {thing} that {does}?", "Can you see a {thing} that {does}?", "At least one {thing} {does}. Right?", "Is it so that at least one {thing} {does}?", "Do you find a {thing} that {does}?",
+    train=("Is there any {thing} that {does}?", "Is there a {thing} that {does}?", "Is some {thing} one that {does}?", "Can you see a {thing} that {does}?", "At least one {thing} {does}. Right?", "Is it so that at least one {thing} {does}?", "Do you find a {thing} that {does}?",
            "Is there even one {thing} that {does}?", "Say whether some {thing} {does}.", "Does one of the {thing}s look as if it {does}?", "Would you find any {thing} that {does}?", "One {thing} or more {does}. True?", "Are there {thing}s that {do}?", "Are there any {thing}s that {do}?",
            "Check if any {thing} {does}.", "Do we have a {thing} that {does}?", "Is anything among the {thing}s such that it {does}?", "Is at least one of the {thing}s one that {does}?", "Some {thing} {does}: yes or no?", "Is there something that {does}?", "Is there anything that {does}?"),
     calibration=("Does any {thing} at all count as one that {does}?",), held_out=("Could you find any {thing} that {does}?", "There is at least one {thing} that {does}. Is that so?"),
@@ -72,7 +72,7 @@ EVERY = Wordings(
 )  # fmt: skip
 NONE = Wordings(
     train=("Is it true that no {thing} {does}?", "No {thing} {does}. Right?", "Is it so that none of the {thing}s {do}?", "None of the {thing}s {do}, yes or no?", "Not one {thing} {does}. Is that so?", "Is there no {thing} that {does}?", "Do you agree that no {thing} {does}?",
-           "Would you say that not a single {thing} {does}?", "Say whether the screen is free of any {thing} that {does}.", "Check that no {thing} {does}.", "Can one say that no {thing} {does}?", "Is nothing here such that it {does}?", "Are there no {thing}s that {do}?", "Is it right that nothing {does}?", "Nothing {does}. Is it so?"),
+           "Would you say that not a single {thing} {does}?", "Say whether we are free of any {thing} that {does}.", "Check that no {thing} {does}.", "Can one say that no {thing} {does}?", "Is nothing here such that it {does}?", "Are there no {thing}s that {do}?", "Is it right that nothing {does}?", "Nothing {does}. Is it so?"),
     calibration=("Is it the case that not one {thing} {does}?",), held_out=("Could one say that none of the {thing}s {do}?", "There is not one {thing} that {does}. Is that so?"),
 )  # fmt: skip
 SAID = {ANY: ("at least one|none at all", "there is one|there is none", "one or more|not one", "yes, some|no, none"), EVERY: ("all of them|not all of them", "each one|at least one is not", "yes, every one|no, there is an exception"),

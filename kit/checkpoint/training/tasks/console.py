@@ -200,10 +200,10 @@ def _row(screen: Screen, row: Box, name: str, colour: Colour, look: _Look, aside
     elif look.kind == "under":
         screen.box((left + pad, bottom - look.thick - 4, right - pad, bottom - 2), colour)
     elif look.kind == "edge":
-        wide = max(look.thick * 3, int((right - left) * 0.06))
+        side = max(look.thick * 3, int((right - left) * 0.06))
         first = look.at < 0.5
-        screen.box((left, top, left + wide, bottom) if first else (right - wide, top, right, bottom), colour)
-        begin, end = (begin + wide, end) if first else (begin, end - wide)
+        screen.box((left, top, left + side, bottom) if first else (right - side, top, right, bottom), colour)
+        begin, end = (begin + side, end) if first else (begin, end - side)
     else:
         r = min(max(tall * look.share, 6), 30, tall / 2)
         wide = {"dot": r, "chip": r}.get(look.kind, min(r * 2.2, (right - left) * 0.16))

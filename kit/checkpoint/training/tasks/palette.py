@@ -78,8 +78,8 @@ def random_theme(rng: random.Random) -> Theme:
         ink = _hsv(rng.random(), rng.uniform(0, 0.5), rng.uniform(0, 0.25))
         line = _hsv(hue, tint, rng.uniform(0.6, 0.78))
     else:
-        page = _hsv(hue, tint * 4, rng.uniform(0.03, 0.2))
-        card = _hsv(hue, tint * 4 * rng.random(), rng.uniform(0.08, 0.27))
+        page = _hsv(hue, tint * 3, rng.uniform(0.03, 0.2))
+        card = _hsv(hue, tint * 3 * rng.random(), rng.uniform(0.08, 0.27))
         ink = _hsv(rng.random(), rng.uniform(0, 0.1), rng.uniform(0.8, 1.0))
         line = _hsv(hue, tint * 2, rng.uniform(0.33, 0.48))
     return Theme(page, card, ink, line, {name: _status(rng, name, (page, card)) for name in STATUS})

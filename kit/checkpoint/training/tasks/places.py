@@ -16,21 +16,25 @@ from kit.checkpoint.training.vocabulary import Wordings
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 TEXTS = Wordings(  # as a candidate
-    train=("the {ordinal} {thing}", "the {ordinal} {thing}", "{thing} {n}", "{ordinal}", "the {ordinal} one", "{ordinal} {thing}", "number {n}", "The {ordinal} {thing}", "{n}", "{thing} number {n}"),
+    train=("the {ordinal} {thing}", "the {ordinal} {thing}", "{thing} {n}", "{ordinal}", "the {ordinal} one", "{ordinal} {thing}", "number {n}", "The {ordinal} {thing}", "{n}", "{thing} number {n}", "the {ordinal} of them", "{thing} no {n}", "the {ordinal} {thing} {order}", "it is the {ordinal} {thing}", "#{n}", "{ordinal} {order}", "the {ordinal} of the {thing}s", "that is {thing} {n}", "{ordinal} of {count}", "{n} of {count}"),
     calibration=("the {ordinal}", "{thing} no. {n}"), held_out=("{thing} number {n} of all", "The {ordinal} one", "the {ordinal} {thing} of all", "The {ordinal} {thing} here"),
 )  # fmt: skip
 NAMES = Wordings(  # within a question
-    train=("the {ordinal} {thing}", "the {ordinal} {thing}", "{thing} {n}", "the {ordinal} one", "{thing} number {n}", "the {ordinal} {thing} {order}"),
+    train=("the {ordinal} {thing}", "the {ordinal} {thing}", "{thing} {n}", "the {ordinal} one", "{thing} number {n}", "the {ordinal} {thing} {order}", "the {ordinal} of the {thing}s", "the {ordinal} of them", "number {n} {order}", "the {thing} that comes {ordinal}", "{thing} {n} of {count}", "the {ordinal} {thing} on the screen"),
     calibration=("the {ordinal}",), held_out=("the {ordinal} {thing} here", "the {ordinal} {thing} of all", "the {ordinal} one {order}"),
 )  # fmt: skip
+ENDS = 0.12  # the share of train's screens whose first and last are called by where they are
+EDGES = {"from the top": (("top", "uppermost", "upper"), ("bottom", "lowest", "last")), "from the left": (("leftmost", "left"), ("rightmost", "right", "last"))}  # fmt: skip
 PLAIN = {
-    "train": ("", "A screenshot.", "Screenshot of the {screen}.", "The image shows a {screen}.", "See the image.", "{screen}", "A {screen} with {count} {thing}s.", "User sent a picture of the {screen}.", "Here is the {screen}."),
+    "train": ("", "A screenshot.", "Screenshot of the {screen}.", "The image shows a {screen}.", "See the image.", "{screen}", "A {screen} with {count} {thing}s.", "User sent a picture of the {screen}.", "Here is the {screen}.", "Photo of the {screen}.", "What you see is a {screen}.", "A {screen}.", "This is the {screen} as it is now.", "The {screen} has {count} {thing}s.", "{count} {thing}s", "The operator looks at the {screen}.",
+              "We took a picture of the {screen}.", "{Screen}, {count} {thing}s {order}", "A customer sent this {screen}.", "The {screen} is open.", "Seen on the screen: a {screen}.", "Only the picture is given."),
     "calibration": ("Picture of a {screen}.", "A {screen}, see the picture."),
     "held-out": ("A screenshot of a {screen}.", "The image shows the {screen} with {count} {thing}s.", "See the screenshot of the {screen}."),
 }  # fmt: skip
 LISTS = {
     "train": ("{Screen}, {order}: {names}.", "{thing}s in order: {names}", "Screenshot of the {screen}. {thing}s: {names}.", "{thing}s {order}: {names}.", "A {screen} with the {thing}s {names}, in order.", "{names}",
-              "The {screen} shows {names} ({order})."),
+              "The {screen} shows {names} ({order}).", "Its {thing}s are {names}, {order}.", "{names} are the {thing}s of this {screen}, {order}.", "Here is the {screen} with {names}.", "On the {screen} there are, {order}: {names}.", "{order}: {names}", "{count} {thing}s: {names}.",
+              "Photo of the {screen}. In order: {names}.", "The {screen} lists {names}."),
     "calibration": ("The {thing}s are {names}.",),
     "held-out": ("{Screen}, {thing}s {order}: {names}", "Screenshot. The {thing}s in order are {names}."),
 }  # fmt: skip
@@ -66,6 +70,9 @@ def places(
     fields = {"screen": screen, "Screen": screen.capitalize(), "thing": thing, "order": order, "count": len(names)}
     plain: Sequence[str] = ORDINALS[: len(names)]
     texts, called = by_place(rng, split, TEXTS, fields), by_place(rng, split, NAMES, fields)
+    if split == "train" and rng.random() < ENDS:
+        texts = by_end(rng, fields)
+        called = texts if rng.random() < 0.5 else called
     if by_name and rng.random() < 0.65:
         state: object = rng.choice(LISTS[split]).format(names=", ".join(names), **fields)
         if rng.random() < 0.4:
@@ -88,3 +95,11 @@ def by_place(rng: random.Random, split: Split, wordings: Wordings, fields: dict[
     """The first, the second and so on, in one wording; fields: those of `places`."""
     form = rng.choice(wordings.of(split))
     return [form.format(ordinal=ORDINALS[n], n=n + 1, **fields) for n in range(fields["count"])]
+
+
+def by_end(rng: random.Random, fields: dict[str, Any]) -> list[str]:
+    """The top one, the second and so on, the bottom one; or the left and the right; three have one in the middle at times."""
+    count, thing = fields["count"], rng.choice((fields["thing"], "one"))
+    first, last = (rng.choice(group) for group in EDGES[fields["order"]])
+    middle = ["middle"] if count == 3 and rng.random() < 0.5 else list(ORDINALS[1 : count - 1])
+    return [f"the {word} {thing}" for word in (first, *middle, last)]

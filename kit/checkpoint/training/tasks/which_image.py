@@ -31,21 +31,24 @@ SIZE = (256, 256)  # of the smallest area that is not enlarged: four images are 
 OTHERS = ((320, 256), (256, 288), (384, 192), (288, 256), (192, 384), (352, 256))
 ODD = 0.35  # the share of images that are of another size, in splits that are not train
 SIDES = range(128, 641, 32)  # pixels of train's images
-TRAINED = tuple((wide, high) for wide in SIDES for high in SIDES if 65_536 <= wide * high <= 131_072 and max(wide, high) <= 4 * min(wide, high))
-PATCHES = {2: 1024, 3: 1024, 4: 1536}  # of 16x16, of all images of one request at most
+TRAINED = tuple((wide, high) for wide in SIDES for high in SIDES if 65_536 <= wide * high <= 131_072 and max(wide, high) <= 3.5 * min(wide, high))
+PATCHES = {2: 1024, 3: 1024, 4: 1312}  # of 16x16, of all images of one request at most: with the text they fit every batch
 LEAST = 256  # patches of one image at least
 ALIKE = 0.2  # the share of train's requests whose images are all of one size
 SHAPES = ("circle", "square", "triangle", "cross")
 VARIED = 0.8  # the share of train's requests whose images are drawn in layouts of their own
-SCREENS = ("form", "chart", "dialog box", "status list")  # what whole screens are called
+SCREENS = {  # what whole screens are called
+    "form": ("form", "form", "web form", "form with fields"), "chart": ("chart", "bar chart", "chart with bars"),
+    "dialog box": ("dialog", "dialog box", "message box", "dialog with buttons"), "status list": ("status list", "list of services", "console", "list of rows"),
+}  # fmt: skip
 Sizes = list[tuple[int, int]]
 Shown = tuple[str, list[Image.Image], list[str]]  # the question, the images, what each shows
 SHAPE = Wordings(
-    train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?", "Where is the {what}?", "Which one shows a {what}?", "Which of the pictures shows a {what}?", "Find the image with the {what}.", "Which image has a {what}?"),
+    train=("Which image shows a {what}?", "On which image is a {what}?", "Find the {what}.", "Which picture has the {what}?", "Where is the {what}?", "Which one shows a {what}?", "Which of the pictures shows a {what}?", "Find the image with the {what}.", "Which image has a {what}?", "One of the images has a {what}. Which?", "On which of these is there a {what}?", "Somewhere there is a {what}. On which image?", "Which screenshot has the {what} on it?", "I saw a {what} on one of them. On which?"),
     calibration=("Which picture shows a {what}?",), held_out=("Which of the images shows the {what}?", "Find the picture with a {what}."),
 )  # fmt: skip
 COLOUR = Wordings(
-    train=("Which image is {what}?", "Which image shows a {what} banner?", "Find the {what} screen.", "On which picture is something {what}?", "Where is something {what}?", "Which one is {what}?", "Find the image that is {what}.", "Which picture shows something {what}?", "Which image has something {what}?"),
+    train=("Which image is {what}?", "Which image shows a {what} banner?", "Find the {what} screen.", "On which picture is something {what}?", "Where is something {what}?", "Which one is {what}?", "Find the image that is {what}.", "Which picture shows something {what}?", "Which image has something {what}?", "One of the images has something {what}. Which?", "On which of these do you see {what}?", "Which screenshot has {what} in it?", "Which of them has a {what} part?", "Somewhere there is {what}. On which image?"),
     calibration=("Which picture is {what}?",), held_out=("Which of the images is {what}?", "Find the image with something {what}."),
 )  # fmt: skip
 FULLEST = Wordings(
@@ -69,15 +72,15 @@ MANY_COLOURS = Wordings(
     calibration=("How many pictures are {what}?",), held_out=("On how many pictures is something {what}?", "Count the pictures that show something {what}."),
 )  # fmt: skip
 NAMED = Wordings(
-    train=("the {ordinal} image", "image {n}", "the {ordinal} picture", "picture {n}", "the {ordinal} one", "image number {n}", "the {ordinal} screen"),
+    train=("the {ordinal} image", "image {n}", "the {ordinal} picture", "picture {n}", "the {ordinal} one", "image number {n}", "the {ordinal} screen", "the {ordinal} screenshot", "screen {n}", "the {ordinal} of them", "screenshot {n}", "the {ordinal} photo"),
     calibration=("the {ordinal}",), held_out=("picture number {n}", "the {ordinal} of the images"),
 )  # fmt: skip
 OPTIONS = Wordings(
-    train=("the {ordinal} image", "image {n}", "The {ordinal} one", "picture {n}", "{ordinal}", "the {ordinal} picture", "{n}", "{ordinal} image", "image number {n}", "number {n}"),
+    train=("the {ordinal} image", "image {n}", "The {ordinal} one", "picture {n}", "{ordinal}", "the {ordinal} picture", "{n}", "{ordinal} image", "image number {n}", "number {n}", "the {ordinal} screenshot", "screenshot {n}", "{ordinal} picture", "the {ordinal} screen", "on the {ordinal} image", "it is image {n}", "no. {n}", "the {ordinal} of them", "#{n}"),
     calibration=("the {ordinal}",), held_out=("picture number {n}", "The {ordinal} image", "the {ordinal} one"),
 )  # fmt: skip
 STATES = Wordings(
-    train=("Images in order.", "{n} screenshots.", "", "Compare the {n} images.", "Images of one wall, in the order given.", "See the images.", "There are {n} pictures.", "The user sent {n} images.", "Screenshots in order."),
+    train=("Images in order.", "{n} screenshots.", "", "Compare the {n} images.", "Images of one wall, in the order given.", "See the images.", "There are {n} pictures.", "{n} images", "Here are {n} images, in order.", "{n} pictures taken one after the other.", "Shots of the wall screens.", "A set of {n} images.", "Pictures from the control room.", "They sent {n} screenshots.", "What follows are {n} screens.", "The user sent {n} images.", "Screenshots in order."),
     calibration=("{n} pictures in order.",), held_out=("There are {n} images.", "Screenshots in the order given.", "Compare the {n} pictures."),
 )  # fmt: skip
 
@@ -170,11 +173,12 @@ def _sizes(rng: random.Random, split: Split, count: int) -> Sizes:
         return [rng.choice(OTHERS) if rng.random() < ODD else SIZE for _ in range(count)]
     most = rng.choice((PATCHES[count], rng.randint(LEAST * count, PATCHES[count]), int(LEAST * count * 1.2)))
     if rng.random() < ALIKE:
-        return [rng.choice([size for size in TRAINED if _patches(size) * count <= most])] * count
+        return [SIZE if rng.random() < 0.5 else rng.choice([size for size in TRAINED if _patches(size) * count <= most])] * count
     sizes: Sizes = []
     for n in range(count):
         room = most - sum(map(_patches, sizes)) - LEAST * (count - n - 1)
-        sizes.append(rng.choice([size for size in TRAINED if _patches(size) <= room]))
+        square = rng.random() < 0.5
+        sizes.append(rng.choice([size for size in TRAINED if _patches(size) <= room and (not square or max(size) < 1.6 * min(size))]))
     return rng.sample(sizes, count)
 
 
@@ -386,11 +390,12 @@ def _both(rng: random.Random, split: Split, count: int, target: int) -> Shown:
 
 def _screens(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     """Whole screens of different kinds: which of them is a form, a chart, a dialog, a list."""
-    kind = rng.choice(SCREENS)
+    kind = rng.choice(list(SCREENS))
     rest = [item for item in SCREENS if item != kind]
     shown = [kind if n == target else rng.choice(rest) for n in range(count)]
     images = [_whole(rng, split, size, item) for item, size in zip(shown, _sizes(rng, split, count), strict=True)]
-    return asking.which(rng, split, "image", asking.shape(kind), SHAPE.pick(rng, split, what=kind)), images, shown
+    called = rng.choice(SCREENS[kind])
+    return asking.which(rng, split, "image", asking.shape(called), SHAPE.pick(rng, split, what=called)), images, shown
 
 
 def _whole(rng: random.Random, split: Split, size: tuple[int, int], kind: str) -> Image.Image:
