@@ -17,6 +17,7 @@ from kit.checkpoint.training.tasks.parts import choice, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings
 
 DENIED = re.compile(r"\b(not|no)\b")  # "all are not empty" can be read in two ways
+ARTICLE = re.compile(r"\b([Aa]) (?=(?!one\b)[aeio])")
 FRAMED = 0.55  # the share of questions that are put into frames, of those that can be
 
 WHICH = Wordings(
@@ -25,7 +26,7 @@ WHICH = Wordings(
            "What {thing} {does}?", "I am looking for the {thing} that {does}.", "Exactly one {thing} {does}. Pick it.", "Choose the {thing} that {does}.", "Where is the {thing} that {does}?",
            "Can you find the {thing} that {does}?", "Only one {thing} {does}: which one is that?", "Which of them is the {thing} that {does}?", "Do you see the {thing} that {does}? Choose it.",
            "Show me the {thing} that {does}.", "We need the {thing} that {does}.", "Tell us which {thing} {does}.", "Among these, what is the {thing} that {does}?", "A single {thing} {does}. Say which it is.",
-           "Which {thing} can be said to be one that {does}?", "Which {thing} on the screen {does}?", "Which {thing} here {does}?", "See which {thing} {does}.", "Which is the {thing} that {does}?", "Where do you see a {thing} that {does}?",
+           "Which {thing} can be said to be one that {does}?", "Which {thing} shown there {does}?", "Which {thing} here {does}?", "See which {thing} {does}.", "Which is the {thing} that {does}?", "Where do you see a {thing} that {does}?",
            "Find out which {thing} {does}.", "Tell me the {thing} that {does}.", "It is about the {thing} that {does}. Which is it?", "What is the {thing} called that {does}?", "The one {thing} that {does}: which is it?",
            "Help me find the {thing} that {does}.", "Somewhere a {thing} {does}. Where?", "Do you know which {thing} {does}?", "Just one of the {thing}s {does}. Name it.", "Look at every {thing}. Which one {does}?", "I see a {thing} that {does}. Which do I mean?",
            "Which of these {thing}s is the one that {does}?", "Go through the {thing}s: which one {does}?"),
@@ -49,7 +50,7 @@ HOW_MANY = Wordings(
            "How many {thing}s are there that {do}?", "What is the number of {thing}s that {do}?", "Find all the {thing}s that {do} and count them.", "How often is there a {thing} that {does}?",
            "I want to know how many {thing}s {do}.", "Give the count of {thing}s that {do}.", "How many of all the {thing}s {do}?", "Look at the {thing}s that {do}: how many are they?",
            "How many {thing}s can you see that {do}?", "Add up the {thing}s that {do}.", "What is the count of {thing}s that {do}?", "How large is the number of {thing}s that {do}?", "Go through all {thing}s: how many {do}?",
-           "Can you count the {thing}s that {do}?", "We need the number of {thing}s that {do}.", "How many times do you see a {thing} that {does}?", "On the screen, how many {thing}s {do}?", "Please tell me how many {thing}s {do}."),
+           "Can you count the {thing}s that {do}?", "We need the number of {thing}s that {do}.", "How many times do you see a {thing} that {does}?", "In what is shown, how many {thing}s {do}?", "Please tell me how many {thing}s {do}."),
     calibration=("Work out how many {thing}s {do}.",), held_out=("Please count the {thing}s that {do}.", "Among the {thing}s, how many {do}?", "What number of {thing}s {do}?"),
 )  # fmt: skip
 ONLY = Wordings(  # for what all but one have, or all but one lack
@@ -113,7 +114,7 @@ def colour(word: str) -> Trait:
 
 def shape(word: str) -> Trait:
     """A shape that an image shows."""
-    does = ("shows a {s}", "has a {s}", "contains a {s}", "has a {s} on it", "displays a {s}", "holds a {s}", "carries a {s}", "bears a {s}", "is the one of the {s}", "is a picture of a {s}", "presents a {s}", "has a {s} drawn on it", "pictures a {s}", "includes a {s}", "gives a {s}", "depicts a {s}", "lets us see a {s}")
+    does = ("shows a {s}", "has a {s}", "contains a {s}", "has a {s} on it", "displays a {s}", "holds a {s}", "carries a {s}", "bears a {s}", "is the one of the {s}", "is a picture of a {s}", "presents a {s}", "has a {s} drawn on it", "pictures a {s}", "includes a {s}", "depicts a {s}", "lets us see a {s}")
     do = ("show a {s}", "have a {s}", "contain a {s}", "display a {s}", "hold a {s}", "carry a {s}", "depict a {s}", "include a {s}", "present a {s}")
     return Trait([text.format(s=word) for text in does], [text.format(s=word) for text in do], (f"a {word}", f"the {word}", f"with a {word}", f"one with a {word}"))
 
@@ -156,11 +157,11 @@ WRONG = Trait(
 BLANK = Trait(
     ("is empty", "is still empty", "is not filled in", "has no value", "is blank", "was left out", "holds nothing", "is without a value", "has nothing in it", "has not been filled in", "lacks a value", "still has no text", "was not written in", "has yet to be filled", "contains nothing", "is left blank", "still waits for a value", "has no entry"),
     ("are empty", "are still empty", "are not filled in", "have no value", "are blank", "hold nothing", "were left out", "have nothing in them", "lack a value", "contain nothing", "are left blank", "have not been filled in"),
-    ("empty", "left empty", "blank", "without a value", "not filled in"),
+    ("empty", "left empty", "blank", "without a value", "left blank"),
 )  # fmt: skip
 FILLED = Trait(
     ("is filled in", "has a value", "is filled", "holds a value", "has been filled in", "has something in it", "is not empty", "holds some text", "contains something", "was written in", "already has a value", "carries an entry", "contains a value", "is not blank", "has text in it", "has been completed"),
-    ("are filled in", "have a value", "hold a value", "are not empty", "contain something", "have been filled in", "have something in them"), ("filled", "filled in", "with a value", "not empty", "written in"),
+    ("are filled in", "have a value", "hold a value", "are not empty", "contain something", "have been filled in", "have something in them"), ("filled", "filled in", "with a value", "completed", "written in"),
 )  # fmt: skip
 MAIN = Trait(
     ("is highlighted", "stands out", "is coloured", "is the main one", "is filled with colour", "is the primary one", "is filled", "has a colour", "is the active one", "is painted", "draws the eye", "is the emphasised one", "is set off by a colour", "is the one in colour", "has a filled ground", "is drawn as the main choice", "catches the eye", "is meant to be pressed first", "is the only one in colour"),
@@ -189,7 +190,7 @@ FULLEST = Trait(
 
 def which(rng: random.Random, split: Split, thing: str, trait: Trait, own: str) -> str:
     """Which one has a trait: `own` words of a family, or a frame. thing: of THINGS."""
-    return _plural(WHICH.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(trait.does))) if rng.random() < FRAMED else own
+    return written(WHICH.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(trait.does))) if rng.random() < FRAMED else own
 
 
 def is_it(rng: random.Random, split: Split, name: str, trait: Trait, own: str) -> str:
@@ -204,12 +205,12 @@ def how_many(rng: random.Random, split: Split, thing: str, trait: Trait, own: st
     """How many have it."""
     if rng.random() >= FRAMED:
         return own
-    return _plural(HOW_MANY.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(trait.does), do=rng.choice(trait.do)))
+    return written(HOW_MANY.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(trait.does), do=rng.choice(trait.do)))
 
 
 def only(rng: random.Random, split: Split, thing: str, trait: Trait) -> str:
     """Which is the only one that has a trait, that the others do not have."""
-    return _plural(ONLY.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(trait.does)))
+    return written(ONLY.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(trait.does)))
 
 
 def quantified(
@@ -225,7 +226,7 @@ def quantified(
     which_so = [n < so for n in range(count)]
     rng.shuffle(which_so)
     does = [text for text in trait.does if not text.startswith("is the ") and (frames is ANY or not DENIED.search(text))]
-    asked = _plural(frames.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(does), do=rng.choice(plain or trait.do)))
+    asked = written(frames.pick(rng, split, thing=rng.choice(THINGS[thing]), does=rng.choice(does), do=rng.choice(plain or trait.do)))
     if split == "train" and rng.random() < 0.3:
         yes, no = rng.choice(SAID[frames]).split("|")
         return *choice(rng, asked, yes if answer else no, [no if answer else yes]), which_so
@@ -238,6 +239,6 @@ def colour_of(rng: random.Random, split: Split, name: str, own: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _plural(text: str) -> str:
-    """Things that take more than an s."""
-    return text.replace("entrys", "entries").replace("boxs", "boxes")
+def written(text: str) -> str:
+    """A frame filled in, put right: things that take more than an s, and articles before a vowel."""
+    return ARTICLE.sub(r"\1n ", text.replace("entrys", "entries").replace("boxs", "boxes"))

@@ -31,8 +31,9 @@ from kit.checkpoint.training.tasks.parts import Part, single
 LEVELS = 3  # the easier ones of the others: their longest texts leave no room beside a screen
 TEXTS = (facts, lookup, match, numbers, policy, route, score, triage)
 SHOWN = (console, form, dialog, count, chart)
-KEYS = ("note", "text", "record", "message", "case", "entry")
-BESIDE = ("screen", "screenshot", "image", "picture", "seen")
+ROOM = 262_144  # pixels of two screens: 1,024 patches
+KEYS = ("note", "text", "record", "message", "case", "entry", "request", "given", "details", "input", "document")
+BESIDE = ("screen", "screenshot", "image", "picture", "seen", "photo", "shown", "attached", "view", "camera")
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
@@ -47,7 +48,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     images = list(screen.images)
     if rng.random() < 0.5:
         if level == 2 and rng.random() < 0.4:
-            images += rng.choice(SHOWN).part(rng, split, level).images
+            more = [*images, *rng.choice(SHOWN).part(rng, split, level).images]
+            images = more if split != "train" or sum(image.width * image.height for image in more) <= ROOM else images
         state = text.state if level == 0 or rng.random() < 0.4 else _both(rng, text.state, screen.state)
         return Part(state, text.question, text.right, images, text.reason)
     aside: object = prose.around(rng, split, prose.sentence(rng, split), rng.randint(0, 3)) if rng.random() < 0.5 else text.state

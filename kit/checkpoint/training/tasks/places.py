@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kit.checkpoint.training.samples import Question, Split
+from kit.checkpoint.training.tasks.asking import written
 from kit.checkpoint.training.tasks.parts import choice, listed, told
 from kit.checkpoint.training.vocabulary import Wordings
 
@@ -74,13 +75,13 @@ def places(
         texts = by_end(rng, fields)
         called = texts if rng.random() < 0.5 else called
     if by_name and rng.random() < 0.65:
-        state: object = rng.choice(LISTS[split]).format(names=", ".join(names), **fields)
+        state: object = written(rng.choice(LISTS[split]).format(names=", ".join(names), **fields))
         if rng.random() < 0.4:
             state = {"screen": screen, f"{thing}s": list(names)}
         if rng.random() < 0.75:
             texts = called = plain = list(names)
     else:
-        state = rng.choice(PLAIN[split]).format(**fields)
+        state = written(rng.choice(PLAIN[split]).format(**fields))
         if rng.random() < 0.2:
             state = {"screen": screen}
     return Places(texts, called, state, plain)

@@ -101,7 +101,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     if level > 0 and kind in (_colours, _shapes) and rng.random() < 0.6:
         judge = _any if rng.random() < asking.QUANTIFIED[split] else _named_colour if split == "train" and rng.random() < 0.12 else _judged
         question, right, images, shown = judge(rng, split, count, kind is _shapes)
-        question["instructions"] = _an(question["instructions"])
+        question["instructions"] = asking.written(question["instructions"])
         return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
     target = rng.randrange(count)
     asked, images, shown = kind(rng, split, count, target)
@@ -110,7 +110,7 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         question, right = listed(rng, asked, texts), target
     else:
         question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
-    question["instructions"] = _an(question["instructions"])
+    question["instructions"] = asking.written(question["instructions"])
     return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
 
 
@@ -326,7 +326,8 @@ def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     images = []
     for fill, size in zip(fills, _sizes(rng, split, count), strict=True):
         screen = Screen(rng, split, size)
-        top, tall = min(top, screen.bottom - 50), min(tall, 46) if screen.bottom < 200 else tall
+        if split == "train":  # whose images may be lower than all of this
+            top, tall = min(top, screen.bottom - 50), min(tall, 46)
         aside = 20 if split == "train" else 36
         left, right = aside, screen.width - aside
         screen.box((left, top, right, top + tall), screen.theme.card, screen.theme.ink, 1, 0 if split == "train" else 6)
@@ -408,11 +409,6 @@ def _whole(rng: random.Random, split: Split, size: tuple[int, int], kind: str) -
     if kind == "dialog box":
         return dialog.drawn(rng, split, names[:3], rng.randrange(2), rng.choice(dialog.COLOURS), 0.0, False, size)
     return console.drawn(rng, split, names, [rng.choice(STATUS) for _ in names], 0.0, size)
-
-
-def _an(text: str) -> str:
-    """The article that a word with a vowel takes."""
-    return text.replace(" a amber", " an amber").replace(" a orange", " an orange").replace(" a arrow", " an arrow")
 
 
 MORE = {2: (_both,), 3: (_both, _screens)}  # what only train shows, by level
