@@ -36,6 +36,7 @@ PATCHES = {2: 1024, 3: 1024, 4: 1312}  # of 16x16, of all images of one request 
 LEAST = 256  # patches of one image at least
 ALIKE = 0.2  # the share of train's requests whose images are all of one size
 SHAPES = ("circle", "square", "triangle", "cross")
+NEIGHBOURS = 0.5  # the share of train's questions about one image whose neighbours would be answered otherwise
 VARIED = 0.8  # the share of train's requests whose images are drawn in layouts of their own
 SCREENS = {  # what whole screens are called
     "form": ("form", "form", "web form", "form with fields"), "chart": ("chart", "bar chart", "chart with bars"),
@@ -122,6 +123,8 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
     if rng.random() < 0.5:
         target, answer = rng.randrange(count), rng.random() < 0.5
         shown = [rng.choice((what, *rest)) for _ in range(count)]
+        if split == "train" and rng.random() < NEIGHBOURS:  # what one has, those beside it have not, and the other way round
+            shown = [rng.choice(rest) if answer else what for _ in range(count)]
         shown[target] = what if answer else rng.choice(rest)
         name = _named(rng, split, NAMED, count)[target]
         asked = asking.is_it(rng, split, name, trait, (IS_SHAPE if shapes else IS_COLOUR).pick(rng, split, name=name, what=called))
@@ -153,6 +156,8 @@ def _any(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Qu
 def _named_colour(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
     """In which colour one image has something, be it a shape or a banner."""
     target, colours = rng.randrange(count), [rng.choice(STATUS[:4]) for _ in range(count)]
+    if rng.random() < NEIGHBOURS:
+        colours = rng.sample(STATUS[:4], count)
     name = _named(rng, split, NAMED, count)[target]
     asked = asking.colour_of(rng, split, name, f"Which colour does one see on {name}?")
     others = [colour_word(rng, item) for item in STATUS if item != colours[target]]
