@@ -1,7 +1,7 @@
 """Messages: what people put before and behind what they say, the fields it comes with, and one line for many sentences.
 
-Covers: `spread`, which writes out every reading of a line with alternatives, and `Wordings` made of such lines; openings and
-closings; a message as text, as lines or as JSON with fields that have no bearing. Does not cover: what a message says.
+Covers: `spread`, which writes out every reading of a line with alternatives, and `Wordings` made of such lines; pairs of names;
+openings and closings; a message as text, as lines or as JSON with fields that have no bearing. Does not cover: what a message says.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection
 
 from kit.checkpoint.training.samples import Split
-from kit.checkpoint.training.vocabulary import Wordings, code, word
+from kit.checkpoint.training.vocabulary import Wordings, code, listed, word
 
-SMALL = frozenset("A An Are Can Could Did Do Does From Has Have Here Hope How In Is It May My Nobody On Our Please Since Some Somebody Someone That The There These They This We What When Where Which Who Why Will You Your".split())
+SMALL = frozenset(listed("A An Are Can Could Did Do Does From Has Have Here Hope How In Is It May My Nobody On Our Please Since Some Somebody Someone That The There These They This We What When Where Which Who Why Will You Your"))  # words that are written small behind a comma
 MOST = 48  # sentences of one line
 
 OPENINGS = Wordings(
@@ -59,6 +59,11 @@ def wordings(train: str, calibration: str, held_out: str, mark: str = "|") -> Wo
     return Wordings(lines(train, mark), lines(calibration, mark), lines(held_out, mark))
 
 
+def pairs(text: str) -> frozenset[frozenset[str]]:
+    """Pairs such as `this that|one other`, in any order of their two."""
+    return frozenset(frozenset(pair.split()) for pair in text.split("|"))
+
+
 def dressed(rng: random.Random, split: Split, text: str) -> str:
     """The text behind an opening or before a closing, or neither, or both."""
     names = {"person": word(rng, "person", split), "place": word(rng, "place", split), "code": code(rng)}
@@ -84,7 +89,7 @@ def wrapped(rng: random.Random, split: Split, text: str, without: Collection[str
         return text
     if kind < 0.62:
         return HEADS.pick(rng, split, s=text, person=word(rng, "person", split), place=word(rng, "place", split), code=code(rng), day=rng.choice(DAYS))
-    rows = [(TEXT_KEYS.pick(rng, split), text)]
+    rows: list[tuple[str, object]] = [(TEXT_KEYS.pick(rng, split), text)]
     others = [row for row in _fields(rng, split) if row[0] not in without and row[0] != rows[0][0]]
     rows += rng.sample(others, rng.choice((0, 1, 2, 2, 3, 4)))
     rng.shuffle(rows)

@@ -7,34 +7,48 @@ from collections.abc import Sequence
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
+from kit.checkpoint.training.tasks.messages import wrapped
 from kit.checkpoint.training.tasks.parts import Part, choice, score, sentence_case, single, yes_or_no
 from kit.checkpoint.training.tasks.scales import SCALES, Level
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 4
-CLASHING = ("cold", "warm", "hot", "mild", "frozen", "full", "empty", "urgent", "fresh", "misty", "week", "year", "day", "hour")  # answers, too
+CLASHING = ("noisy", "quiet", "loud", "tired", "new", "clean", "dusty", "daily", "always", "silent", "broken", "cold", "warm", "hot", "mild", "frozen", "full", "empty", "urgent", "fresh", "misty", "week", "year", "day", "hour")  # answers, too
+BEARING = ("priority", "urgency", "since", "seen", "level", "replies", "answers", "age_minutes", "member", "status", "number", "copy")  # fields that may say something of a level
 FRAMES = Wordings(
     train=("{cue}.", "Note from {person}: {cue}.", "{person} writes: {cue}", "{place}, {ref}: {cue}.", "About the {noun}: {cue}.",
            "Report {ref}. {cue}. End.", "The {noun} in {place}: {cue}.", "Hello, {cue}. Thanks, {person}", "{cue}", "{person} says: {cue}", "Hi, {person} here. {cue}.",
-           "Ticket {ref} from {place}: {cue}", "Dear team, {cue}. Regards, {person}", "{person} called: {cue}.", "Notes: {cue}."),
+           "Ticket {ref} from {place}: {cue}", "Dear team, {cue}. Regards, {person}", "{person} called: {cue}.", "Notes: {cue}.",
+           "{cue}", "{cue}.", "{cue}, says {person}.", "{cue} ({person}, {place})", "As {person} puts it: {cue}.", "From {place} we hear: {cue}.", "I asked {person}. The answer: {cue}.", "In short: {cue}.", "{person}: \"{cue}\"", "Feedback no. {ref}: {cue}", "On {ref}: {cue}. That is all.", "{ref} {cue}", "Seen by {person} in {place}: {cue}.",
+           "I spoke with {person}: {cue}.", "What {person} told me: {cue}.", "Hello from {place}, {cue}.", "{cue}. Signed, {person}", "Entry {ref}, by {person}. {cue}.", "> {cue}", "- {cue}", "What I can say: {cue}.", "It is like this: {cue}.", "Well, {cue}."),
     calibration=("Message {ref} from {place}: {cue}.", "{person} on the {noun}: {cue}."),
-    held_out=("{person} called from {place}. Notes: {cue}.", "{noun}, {ref}: {cue}", "Dear {person}, {cue}."),
+    held_out=("{person} called from {place}. Notes: {cue}.", "{noun}, {ref}: {cue}", "Dear {person}, {cue}.", "{person} tells us: {cue}.", "{cue}, I heard from {person}."),
 )  # fmt: skip
 GRADED = Wordings(
     train=("{person} gave it level {n}.", "grade: {n}", "The scale shows {n}.", "Measured level {n} at {place}.", "It was rated {n} by {person}.", "Level {n}.", "{n}",
-           "Rated {n}.", "I would say {n}.", "The level was {n} in {place}.", "{person} says {n}.", "Score: {n}", "Given by {person}: level {n}"),
+           "Rated {n}.", "I would say {n}.", "A {n} from {person}.", "We ended at {n}.", "{n}, no more and no less.", "In the end {person} chose {n}.", "It came to {n} in {place}.", "{n} it is.", "My grade for it is {n}.", "{person} put a {n} on it.", "result = {n}", "At {place} they wrote {n}.", "The level was {n} in {place}.", "{person} says {n}.", "Score: {n}", "Given by {person}: level {n}"),
     calibration=("{person} rated it level {n}.",), held_out=("In {place} the level was {n}.", "Rated by {person}: {n}", "{person} gave it a {n}."),
 )  # fmt: skip
 ASK_GRADED = Wordings(
     train=("Which level was given?", "What level is it?", "Score as rated.", "Read the level off the state.", "Which level is it?", "What was given?", "Which level does the text name?",
-           "How was it rated?", "Which score was given?", "What is the level?"),
+           "How was it rated?", "Which score was given?", "What is the level?",
+           "Read off the grade.", "What grade is it?", "What does the text give?", "Which number of the scale is it?", "Say which level was given.", "Repeat the rating.", "At which level does it stand?", "Which of the levels is named?", "What rating do you see?", "The level, please.", "Which step is meant?"),
     calibration=("What level was rated?",), held_out=("Which level does the state give?", "What was it rated?"),
 )  # fmt: skip
 DONE = Wordings(
     train=("How many {key} are done?", "How many {key} are finished?", "Count the finished {key}.", "How many are done?", "Number of {key} that are done?", "How many of them are finished?",
-           "Count what is done.", "How many {key} have been finished?"),
+           "Count what is done.", "How many {key} have been finished?", "How far did they get with the {key}?", "Of the {key}, how many are ready?", "How many {key} can be ticked off?", "What number of {key} is complete?", "Say how many {key} are through.", "How many of them are complete?"),
     calibration=("How many of the {key} are finished?",), held_out=("Count the {key} that are done.", "How many of the {key} are done?"),
 )  # fmt: skip
+LEGENDS = Wordings(  # the levels in the question, where the candidates are bare numbers
+    train=("{asked} ({legend})", "{asked} {legend}.", "{legend}. {asked}", "{asked} Levels: {legend}.", "{asked} Scale: {legend}.", "{asked} Take {legend}.", "Of these levels ({legend}): {asked}", "{asked} It goes from {legend}."),
+    calibration=("{asked} Grades: {legend}.",), held_out=("{asked} Use {legend}.", "Given the levels {legend}: {asked}"),
+)  # fmt: skip
+POINTS = Wordings(
+    train=("{n} = {said}", "{n}: {said}", "{n} {said}", "{n} ({said})", "{n} means {said}", "{n} - {said}", "{said} is {n}", "{said}: {n}"), calibration=("{n}, {said}",), held_out=("{n} for {said}", "{said} = {n}"),
+)  # fmt: skip
+NUMBERED = 0.12  # the share of scales whose levels are spelt out in the question
+OWN_FORM = 0.2  # the share of scales whose levels are not all worded alike
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
@@ -54,14 +68,39 @@ def _cue(rng: random.Random, split: Split, level: int) -> Part:
     right = rng.randrange(len(levels))
     names = _names(rng, split)
     state = _said(rng, split, levels[right], names, level)
-    form = rng.randrange(len(levels[0].said))
-    texts: list[object] = [item.said[min(form, len(item.said) - 1)] for item in levels]
+    texts: list[object] = list(_worded(rng, levels))
     asked = scale.ask.pick(rng, split, **names)
+    if rng.random() < NUMBERED:
+        return _numbered(rng, split, state, asked, [str(text) for text in texts], right)
     if rng.random() < 0.15:
         return Part(state, *choice(rng, asked, texts[right], [text for text in texts if text != texts[right]]))
     if rng.random() < 0.3:
         texts = [{"description": text} for text in texts]
     return Part(state, score(asked, texts), right)
+
+
+def _worded(rng: random.Random, levels: Sequence[Level]) -> list[str]:
+    """A text a level, of one form or each of its own; numbered at times."""
+    forms = min(len(level.said) for level in levels)
+    form = rng.randrange(forms)
+    texts = [level.said[form] for level in levels]
+    if rng.random() < OWN_FORM:
+        mixed = [rng.choice(level.said) for level in levels]
+        texts = mixed if len(set(mixed)) == len(mixed) else texts
+    mark = rng.choice(("{n}: {t}", "{n} - {t}", "({n}) {t}", "{n} {t}", "level {n}: {t}")) if rng.random() < 0.1 and not texts[0][:1].isdigit() else "{t}"
+    return [mark.format(n=n, t=text) for n, text in enumerate(texts)]
+
+
+def _numbered(rng: random.Random, split: Split, state: object, asked: str, said: Sequence[str], right: int) -> Part:
+    """Levels that the question spells out and the candidates only number."""
+    if any(text[:1].isdigit() or text.startswith(("(", "level")) for text in said):
+        return Part(state, score(asked, said), right)
+    first = rng.choice((0, 0, 1))
+    point = rng.choice(POINTS.of(split))
+    mark = rng.choice((", ", "; ", ", "))
+    legend = mark.join(point.format(n=n + first, said=text) for n, text in enumerate(said))
+    numbers = [str(n + first) for n in range(len(said))] if first or rng.random() < 0.6 else [None] * len(said)
+    return Part(state, score(LEGENDS.pick(rng, split, asked=asked, legend=legend), numbers), right, reason=said[right])
 
 
 def _high(rng: random.Random, split: Split, level: int) -> Part:
@@ -78,8 +117,8 @@ def _said(rng: random.Random, split: Split, reached: Level, names: dict[str, str
     """A state that says what applies at a level of a scale."""
     cue = reached.cues.pick(rng, split, **names)
     state: object = sentence_case(FRAMES.pick(rng, split, cue=cue, ref=code(rng), **names))
-    if rng.random() < 0.25:
-        state = {"ref": code(rng), rng.choice(("text", "message", "note")): cue, "by": names["person"]}
+    if rng.random() < 0.35:
+        state = wrapped(rng, split, sentence_case(cue) if rng.random() < 0.6 else cue, BEARING)
     elif level == 3 and rng.random() < 0.2:
         state = prose.around(rng, split, str(state), rng.randint(1, 2), CLASHING)
     return state

@@ -283,8 +283,11 @@ def _team(block: str) -> tuple[str, Team]:
     key, names = first.split(" | ")
     topics, problems = second.split(" | ")
     sayings = wordings(train, calibration, held_out, " / ")
-    return key, Team(*(tuple(text.split(", ")) for text in (names, topics, problems)), tuple(purposes.split(" / ")), sayings)
+    return key, Team(_listed(names), _listed(topics), _listed(problems), tuple(purposes.split(" / ")), sayings)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", "))
 
 
 TEAMS = dict(_team(block) for block in TABLE.strip().split("\n\n"))
-SAYINGS = {key: team.sayings for key, team in TEAMS.items()}

@@ -7,7 +7,7 @@ import random
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.actions import split_of_pair
-from kit.checkpoint.training.tasks.messages import dressed, wrapped
+from kit.checkpoint.training.tasks.messages import dressed, pairs, wrapped
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
 from kit.checkpoint.training.tasks.teams import TEAMS
 from kit.checkpoint.training.vocabulary import Wordings, code, distinct, invented, several, word
@@ -15,13 +15,11 @@ from kit.checkpoint.training.vocabulary import Wordings, code, distinct, invente
 LEVELS = 4
 OWN = (0.0, 0.0, 0.6, 0.65)  # by level, the share of tickets in people's own words
 MIXED = 0.25  # the share of questions whose teams are not all described alike
-APART = {  # teams that may both be right: they are never asked for together
-    frozenset(pair.split(" ")) for pair in (
-        "facilities water|facilities housekeeping|facilities energy|facilities waste|travel fleet|travel housekeeping|roads energy|roads parks|roads waste|waste parks|"
-        "lost security|lost insurance|insurance fleet|insurance roads|insurance health|insurance security|events catering|events marketing|health pharmacy|mobile hardware|mobile identity|translation training|water energy|"
-        "support mobile|catering facilities|water roads|health facilities|insurance refunds|fleet roads|insurance parks|housekeeping insurance|travel events|security hardware"
-    ).split("|")
-}  # fmt: skip
+APART = pairs(  # teams that may both be right: they are never asked for together
+    "facilities water|facilities housekeeping|facilities energy|facilities waste|travel fleet|travel housekeeping|roads energy|roads parks|roads waste|waste parks|"
+    "lost security|lost insurance|insurance fleet|insurance roads|insurance health|insurance security|events catering|events marketing|health pharmacy|mobile hardware|mobile identity|translation training|water energy|"
+    "support mobile|catering facilities|water roads|health facilities|insurance refunds|fleet roads|insurance parks|housekeeping insurance|travel events|security hardware"
+)  # fmt: skip
 
 TICKETS = Wordings(
     train=("The {t} {p}.", "My {t} {p}.", "Our {t} {p}, please help.", "Hello, the {t} {p}. {person}", "Subject: {t}\nThe {t} {p} since {day}.",
