@@ -11,8 +11,12 @@ import pytest
 
 from kit.checkpoint.training.mixture import FAMILIES, LEVELS, SCREENS, TEXT, drawn
 from kit.checkpoint.training.samples import SPLITS
+from kit.checkpoint.training.tasks import route, triage
 from kit.checkpoint.training.tasks.actions import ACTIONS
+from kit.checkpoint.training.tasks.messages import MOST, spread
 from kit.checkpoint.training.tasks.sayings import SAYINGS
+from kit.checkpoint.training.tasks.scales import POLES, SCALES
+from kit.checkpoint.training.tasks.teams import TEAMS
 from kit.contract.prompt import Question
 from kit.contract.request import compile_questions, parse_request
 
@@ -117,6 +121,33 @@ def test_every_tool_is_asked_for_in_sentences_that_no_other_split_has() -> None:
     for sayings in SAYINGS.values():
         assert len(sayings.train) >= 8
         assert len(sayings.held_out) >= 2
+
+
+def test_every_team_is_written_to_in_sentences_that_name_no_topic() -> None:
+    for team in TEAMS.values():
+        assert len(team.sayings.train) >= 12
+        assert len(team.sayings.held_out) >= 3
+        assert len(team.topics) >= 3
+
+
+@pytest.mark.parametrize(("apart", "known"), [(triage.APART, set(TEAMS)), (route.APART, {action.name for action in ACTIONS})])
+def test_what_is_kept_apart_is_known(apart: frozenset[frozenset[str]], known: set[str]) -> None:
+    assert {len(pair) for pair in apart} == {2}
+    assert set().union(*apart) <= known
+
+
+def test_every_scale_has_levels_that_read_apart_in_every_form_and_two_ends() -> None:
+    assert len(POLES) == len(SCALES)
+    for scale in SCALES:
+        assert len(scale.levels) >= 4
+        assert len({len(level.said) for level in scale.levels}) == 1
+        for said in zip(*(level.said for level in scale.levels), strict=True):
+            assert len({text.casefold() for text in said}) == len(said)
+
+
+def test_a_line_stands_for_every_reading_of_it() -> None:
+    assert spread("it is [so;very;] cold[;!]") == ("it is so cold", "it is so cold!", "it is very cold", "it is very cold!", "it is cold", "it is cold!")
+    assert 24 <= len(spread("[a;b;c][a;b;c][a;b;c][a;b;c]")) <= MOST
 
 
 @pytest.mark.parametrize(("family", "level"), RUNGS)

@@ -9,7 +9,7 @@ from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.actions import ACTIONS, Action
 from kit.checkpoint.training.tasks.messages import dressed, pairs, wrapped
-from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
+from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single, yes_or_no
 from kit.checkpoint.training.tasks.sayings import SAYINGS
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
@@ -40,6 +40,11 @@ ASK = Wordings(
     calibration=("Which tool does the user need?", "Choose the tool to call."),
     held_out=("Which tool should the agent use?", "Pick the function that fits.", "Select the tool for this user.", "What is the user asking us to do?", "Which of these would carry out the wish?", "Next action?"),
 )  # fmt: skip
+IS_IT = Wordings(
+    train=("Does the user want to {v} {o}?", "Is it the wish of the user to {v} {o}?", "Should we {v} {o}?", "Is {name} the right tool?", "Should {name} be called?", "Does {name} ({said}) help here?", "Would you call {name}?", "Does somebody want to {v} {o}?", "The user wants us to {v} {o}.", "Is {name} what the user needs?",
+           "There is a tool: {said}. Does it fit?", "One tool is left, {name}. Use it?", "Is the request one for {name}?", "Call {name} now?", "We could {v} {o}. Is that what is wanted?", "Can {name} do what is asked?", "Is the message a request to {v} {o}?", "Do they ask us to {v} {o}?", "The tool {name} fits.", "Tool: {name} - {said}. Is it the one to use?"),
+    calibration=("Is {name} the tool to use?",), held_out=("Would it be right to {v} {o}?", "The right call is {name}. Correct?", "Is {name} meant here ({said})?", "Did the user ask to {v} {o}?"),
+)  # fmt: skip
 SUMMARIES = Wordings(
     train=("{V} {o}", "{V} {o}.", "Use it to {v} {o}", "Lets you {v} {o}", "{V} or {w} {o}", "A tool to {v} {o}", "Use this to {v} {o}", "Can {v} {o}", "{V} or {w} {o}.",
            "For users who want to {v} {o}", "The tool to {v} {o}.",
@@ -67,6 +72,7 @@ NONE = Wordings(
            "There is no tool for it", "Not covered", "no match", "Skip the tools", "No function of these", "Say something back", "reply_directly"), calibration=("No tool fits",),
     held_out=("No tool of these is needed", "Answer with none of these tools", "None of the tools fits", "Only reply to the user"),
 )  # fmt: skip
+ONE = 0.1  # the share of requests of which one tool alone is asked
 OWN = 0.55  # the share of utterances that name no tool's verb, of the last levels
 STYLES = (("_", "_", " ", "-", ".", "camel"), ("_", " ", "large"))  # how tools' names are written, in train and held out
 NAMES = ("{v}_{o}", "{v}_{o}", "{v}-{o}", "{v} {o}", "{o}.{v}", "{o}_{v}")
@@ -91,6 +97,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     if rng.random() < (1.0, 0.3, 0.25, 0.2, 0.2)[level]:
         return _made_up(rng, split, count, level)
     chosen = _together(rng, count)
+    if level >= 3 and rng.random() < ONE:
+        return _one(rng, split, chosen, level)
     form = rng.choice((_tool, _tool, _tool, _plain, _plain, _name, _mixed))
     candidates = [form(rng, split, action) for action in chosen]
     text = utterance(rng, split, chosen[0], level)
@@ -102,6 +110,15 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
             text = _unserved(rng, split, chosen[-1], level)
     others = [candidate for n, candidate in enumerate(candidates) if n != right]
     return Part(_state(rng, split, text, level), *choice(rng, ASK.pick(rng, split), candidates[right], others))
+
+
+def _one(rng: random.Random, split: Split, chosen: list[Action], level: int) -> Part:
+    """Yes or no: does the user want the one tool that is named?"""
+    answer = rng.random() < 0.5
+    wanted = chosen[0 if answer else 1]
+    verb, thing = rng.choice([pair for pair in wanted.pairs("train") if "{" not in pair[1]] or [(wanted.verbs[0], wanted.objects[0])])
+    asked = IS_IT.pick(rng, split, v=verb, o=thing, name=_name(rng, split, wanted), said=_summary(rng, split, wanted).rstrip("."))
+    return Part(_state(rng, split, utterance(rng, split, chosen[0], level), level), *yes_or_no(rng, split, asked, answer))
 
 
 def _together(rng: random.Random, count: int) -> list[Action]:
@@ -185,7 +202,7 @@ def _plain(rng: random.Random, split: Split, action: Action) -> object:
     return _summary(rng, split, action)
 
 
-def _name(rng: random.Random, split: Split, action: Action) -> object:
+def _name(rng: random.Random, split: Split, action: Action) -> str:
     return _styled(action.name, rng.choice(STYLES[split == "held-out"]))
 
 

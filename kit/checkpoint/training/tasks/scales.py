@@ -36,6 +36,30 @@ def scale(
     return Scale(wordings(*ask), wordings(*high), tuple(Level(tuple(said.split("|")), wordings(*cues)) for said, *cues in levels))
 
 
+def _poles(text: str) -> Wordings:
+    train, calibration, held_out = text.split(" / ")
+    return wordings(train, calibration, held_out, ";")
+
+
+POLES = tuple(_poles(text) for text in (  # in the order of SCALES: one of the two highest levels, or of the two lowest
+    "serious|harmless;a real problem|nothing much;people cannot work|people can work;bad|not bad;a grave fault|a small fault / a severe case|a mild case / grave|slight;it hurts|it does not hurt",
+    "urgent|can wait;hurry|no hurry;act today|act later;pressing|not pressing;today or now|later than that;soon|some other day / urgent, today|not urgent / yes, rush|no, there is time;do it first|leave it for later",
+    "happy|unhappy;positive|negative;content|angry or sad;likes it|does not like it;praise|complaint;good words|bad words / a glad customer|a sad customer / pleased|annoyed;a compliment|a protest",
+    "more than half|less than half;mostly full|mostly empty;well filled|nearly empty;much is in it|little is in it / much of it taken|much of it free / rather full|rather empty",
+    "risky|safe;suspicious|harmless;look into it|let it pass;danger|no danger;stop it|go ahead / a risk|no real risk / dangerous|not dangerous;warn somebody|all clear",
+    "warm|cold;warm or hot|cold or freezing;no coat needed|take a coat;summery|wintry / pleasantly warm or hotter|chilly or colder / summer weather|winter weather",
+    "likely|unlikely;rather yes|rather no;expected|doubted;good chances|bad chances / will come true|will not come true / probable|improbable",
+    "many|few;a lot of people|hardly anybody;widespread|limited;a large group|at most one person / a great number|a small number / a crowd|one or none",
+    "much work|little work;a long job|a quick job;large|small;takes weeks|takes no time / a great effort|a small effort / weeks or more|minutes at most",
+    "hard|easy;difficult|simple;for experts|for beginners;takes skill|takes no skill / a hard nut|an easy one / tough|no trouble",
+    "often|rarely;frequent|seldom;daily or more|hardly ever;a habit|an exception / many times|at most a few times / again and again|next to never",
+    "loud|quiet;noisy|soft or silent;disturbs|does not disturb;a lot of noise|hardly any noise / too loud|not too loud / noise|peace",
+    "clean|dirty;tidy|a mess;well kept|neglected;leave it|clean it / cared for|not cared for / neat|filthy or stained",
+    "very late|nearly in time;a long wait|hardly a wait;a great delay|at most a small delay / far behind|hardly behind / days late|minutes late at most",
+    "dear|cheap;expensive|inexpensive;a lot of money|little money or none;a high price|a low price / too dear|not too dear / costly|a bargain or a gift",
+    "broken|whole;badly damaged|hardly damaged;out of use|fit for use;in pieces|in one piece / past use|still good / needs repair or worse|nearly as new",
+    "fit|tired;awake|sleepy;full of life|worn out;ready for work|ready for bed / lively|drowsy / rested|weary",
+))  # fmt: skip
 SCALES = (
     scale(
         ("Rate the severity.|How severe is this?|How bad is the incident?|Severity of the problem?|Score how serious it is.|Which severity fits?|How severe is the incident?|How serious is it?|What is the severity?|Score the incident.|How bad is it?|How much does this hurt us?|How grave is the fault?|What is the impact?|How large is the impact?|Rate the impact on users.|How far does the problem reach?|How hard does it hit people?|Impact?|Severity?|Give a severity.|How big a problem is this?|How much harm is done?|Judge how bad the fault is.|On this scale, how bad is it?|Put a grade on the damage.|How broken is it?",

@@ -9,7 +9,7 @@ from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.messages import wrapped
 from kit.checkpoint.training.tasks.parts import Part, choice, score, sentence_case, single, yes_or_no
-from kit.checkpoint.training.tasks.scales import SCALES, Level
+from kit.checkpoint.training.tasks.scales import POLES, SCALES, Level
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 4
@@ -48,6 +48,7 @@ POINTS = Wordings(
     train=("{n} = {said}", "{n}: {said}", "{n} {said}", "{n} ({said})", "{n} means {said}", "{n} - {said}", "{said} is {n}", "{said}: {n}"), calibration=("{n}, {said}",), held_out=("{n} for {said}", "{said} = {n}"),
 )  # fmt: skip
 NUMBERED = 0.12  # the share of scales whose levels are spelt out in the question
+POLAR = 0.45  # the share of yes-or-no questions whose candidates name both ends
 OWN_FORM = 0.2  # the share of scales whose levels are not all worded alike
 
 
@@ -105,12 +106,18 @@ def _numbered(rng: random.Random, split: Split, state: object, asked: str, said:
 
 def _high(rng: random.Random, split: Split, level: int) -> Part:
     """Yes or no: is it one of the two highest levels of the scale?"""
-    scale = rng.choice(SCALES)
+    scale, poles = rng.choice(list(zip(SCALES, POLES, strict=True)))
     answer = rng.random() < 0.5
     reached = rng.choice(scale.levels[-2:] if answer else scale.levels[:2])
     names = _names(rng, split)
     asked = scale.high.pick(rng, split, **names)
-    return Part(_said(rng, split, reached, names, level), *yes_or_no(rng, split, asked, answer))
+    state = _said(rng, split, reached, names, level)
+    if rng.random() < POLAR:
+        yes, no = poles.pick(rng, split).split("|")
+        if rng.random() < 0.4:
+            return Part(state, *choice(rng, asked, yes if answer else no, [no if answer else yes]))
+        return Part(state, {"type": "noul", "instructions": asked, "criteria": {"true": yes, "false": no}}, int(not answer))
+    return Part(state, *yes_or_no(rng, split, asked, answer))
 
 
 def _said(rng: random.Random, split: Split, reached: Level, names: dict[str, str], level: int) -> object:

@@ -8,12 +8,13 @@ from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.actions import split_of_pair
 from kit.checkpoint.training.tasks.messages import dressed, pairs, wrapped
-from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
+from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single, yes_or_no
 from kit.checkpoint.training.tasks.teams import TEAMS
 from kit.checkpoint.training.vocabulary import Wordings, code, distinct, invented, several, word
 
 LEVELS = 4
 OWN = (0.0, 0.0, 0.6, 0.65)  # by level, the share of tickets in people's own words
+ONE = 0.12  # the share of tickets of which one team alone is asked
 MIXED = 0.25  # the share of questions whose teams are not all described alike
 APART = pairs(  # teams that may both be right: they are never asked for together
     "facilities water|facilities housekeeping|facilities energy|facilities waste|travel fleet|travel housekeeping|roads energy|roads parks|roads waste|waste parks|"
@@ -43,6 +44,13 @@ ASK = Wordings(
     calibration=("Which team owns this ticket?", "Who should see to it?"),
     held_out=("Which team should handle the ticket?", "Pick the desk for this.", "Who is responsible?", "What is the ticket about?", "Whom does this concern?", "Hand it over to:", "Who would be the one to answer?"),
 )  # fmt: skip
+IS_IT = Wordings(
+    train=("Is it about {team}?", "Does it belong to {team}?", "Is this one for {team}?", "Should {team} get it?", "Is {team} the right place for it?", "Is it a matter of {team}?", "Does the message concern {team}?", "Would you send it to {team}?", "Is this about {purpose}?", "Is it about {purpose}?",
+           "Does it have to do with {purpose}?", "Is {team} responsible?", "Is it the job of {team}?", "The ticket is for {team}.", "The writer needs {team}.", "Somebody says that it is about {team}. True?", "Does the topic fit {team} ({purpose})?", "Can {team} help the writer?", "{team} should answer. Right?",
+           "Our desk does this: {purpose}. Is the message for us?", "We are {team}. Is it ours?", "Should it go to those who deal with {purpose}?", "Is the topic {team}?", "Pass it on to {team}?", "Is the text about something like this: {a}?"),
+    calibration=("Is this a case for {team}?", "Has it to do with {team}?"),
+    held_out=("Would {team} be the ones to answer?", "The message is about {team}. Is that right?", "Is it something for {team}, that is, {purpose}?", "Do we hand it over to {team}?"),
+)  # fmt: skip
 TEAM_TEXTS = Wordings(
     train=("{a}, {b} and {c}", "{Team}: {a}, {b}, {c}", "{Team}", "The {team} team", "{Team} team ({a}, {b})", "Queue {team}: {a} and {b}", "{team}", "{Team} team", "{Team} - {a}, {b}", "{Team} ({a}, {b})",
            "{a}, {b}, {c}", "Team {team}", "{Team}: everything about {a} and {b}", "{Team} department", "Questions about {a} or {b}", "{Team} desk", "{Team} and {a}", "{a} or {b}", "{Team}: {a}", "the {team} desk ({a}, {b})",
@@ -68,8 +76,18 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     frames = [frame for frame in TEAM_TEXTS.of(split) if level != 1 or "{a}" in frame]
     mixed = level >= 2 and count <= 8 and rng.random() < MIXED
     one = rng.choice(frames) if count <= 8 else "{Team}"
+    if level >= 2 and rng.random() < ONE:
+        return _one(rng, split, teams, level)
     texts = [_team(rng, rng.choice(frames) if mixed else one, team) for team in teams]
     return Part(_ticket(rng, split, teams[0], level), *choice(rng, ASK.pick(rng, split), texts[0], texts[1:]))
+
+
+def _one(rng: random.Random, split: Split, teams: list[str], level: int) -> Part:
+    """Yes or no: does the ticket belong to the one team that is named?"""
+    answer = rng.random() < 0.5
+    found = TEAMS[teams[0 if answer else 1]]
+    asked = IS_IT.pick(rng, split, team=rng.choice(found.names), purpose=rng.choice(found.purposes), a=rng.choice(found.topics))
+    return Part(_ticket(rng, split, teams[0], level), *yes_or_no(rng, split, sentence_case(asked), answer))
 
 
 def _together(rng: random.Random, count: int) -> list[str]:
