@@ -9,7 +9,7 @@ from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import prose
 from kit.checkpoint.training.tasks.messages import wrapped
 from kit.checkpoint.training.tasks.parts import Part, choice, score, sentence_case, single, yes_or_no
-from kit.checkpoint.training.tasks.scales import POLES, SCALES, Level
+from kit.checkpoint.training.tasks.scales import POLES, SCALES, Level, Scale
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 LEVELS = 4
@@ -40,6 +40,24 @@ DONE = Wordings(
            "Count what is done.", "How many {key} have been finished?", "How far did they get with the {key}?", "Of the {key}, how many are ready?", "How many {key} can be ticked off?", "What number of {key} is complete?", "Say how many {key} are through.", "How many of them are complete?"),
     calibration=("How many of the {key} are finished?",), held_out=("Count the {key} that are done.", "How many of the {key} are done?"),
 )  # fmt: skip
+LED = 0.3  # the share of states that say what it is about before they say what applies
+LEADS = {  # by scale: sentences of no level
+    0: Wordings(
+        train=("It is about {service}.", "Something is up with the {noun} in {place}.", "A report from {place} on the {noun}.", "{person} looked at {service} this morning.", "The subject is the {noun}.", "News of {service}:", "We checked the {noun} twice.", "You asked how {service} is doing.", "I am calling because of the {noun}.", "{service}, case {ref}.",
+               "Here is what we know of {service}.", "This concerns the {noun} on the second floor.", "{person} told me about {service}.", "You wanted to hear about the {noun}."),
+        calibration=("This is about {service}.",), held_out=("My report on {service}:", "{person} asks about the {noun} in {place}."),
+    ),
+    1: Wordings(
+        train=("Please {verb} the {noun}.", "{person} would like a new {noun}.", "Can you {verb} the {noun} in {place}?", "Somebody has to {verb} our {noun}.", "I need a {noun} for {person}.", "We ask you to {verb} {n} of them.", "Send {person} the {noun}.", "The {noun} has to be painted.", "Who can {verb} the {noun} for us?", "I am waiting for the {noun}.",
+               "Order {n} more of them for {place}.", "The list for {person} has to be written.", "We want the {noun} moved to {place}.", "Write to {person} about the {noun}.", "Would you {verb} a {noun} for {place}?", "Here is a job for you: {verb} the {noun}."),
+        calibration=("Could somebody {verb} the {noun}?",), held_out=("{person} asks you to {verb} the {noun}.", "We would like to have {n} of them in {place}."),
+    ),
+    2: Wordings(
+        train=("I bought a {noun} from you.", "We were in {place} with {n} people.", "I ordered {n} of them.", "My {noun} has come.", "I spent a night in {place}.", "We ate at your place in {place}.", "I took the course of {person}.", "I have had the {noun} for {n} days now.", "{person} served us.", "I called you about the {noun}.", "We saw the show in {place}.", "You sent me a {noun}.",
+               "I read the book by {person}.", "About my stay in {place}:", "I tried your new {noun}."),
+        calibration=("We went to {place} with you.",), held_out=("I got the {noun} on my birthday.", "We stayed {n} nights in {place}."),
+    ),
+}  # fmt: skip
 LEGENDS = Wordings(  # the levels in the question, where the candidates are bare numbers
     train=("{asked} ({legend})", "{asked} {legend}.", "{legend}. {asked}", "{asked} Levels: {legend}.", "{asked} Scale: {legend}.", "{asked} Take {legend}.", "Of these levels ({legend}): {asked}", "{asked} It goes from {legend}."),
     calibration=("{asked} Grades: {legend}.",), held_out=("{asked} Use {legend}.", "Given the levels {legend}: {asked}"),
@@ -68,7 +86,7 @@ def _cue(rng: random.Random, split: Split, level: int) -> Part:
     levels = _chosen(rng, scale.levels, rng.randint(2, min((2, 2, 4, 5)[level], len(scale.levels))))
     right = rng.randrange(len(levels))
     names = _names(rng, split)
-    state = _said(rng, split, levels[right], names, level)
+    state = _said(rng, split, scale, levels[right], names, level)
     texts: list[object] = list(_worded(rng, levels))
     asked = scale.ask.pick(rng, split, **names)
     if rng.random() < NUMBERED:
@@ -111,7 +129,7 @@ def _high(rng: random.Random, split: Split, level: int) -> Part:
     reached = rng.choice(scale.levels[-2:] if answer else scale.levels[:2])
     names = _names(rng, split)
     asked = scale.high.pick(rng, split, **names)
-    state = _said(rng, split, reached, names, level)
+    state = _said(rng, split, scale, reached, names, level)
     if rng.random() < POLAR:
         yes, no = poles.pick(rng, split).split("|")
         if rng.random() < 0.4:
@@ -120,9 +138,14 @@ def _high(rng: random.Random, split: Split, level: int) -> Part:
     return Part(state, *yes_or_no(rng, split, asked, answer))
 
 
-def _said(rng: random.Random, split: Split, reached: Level, names: dict[str, str], level: int) -> object:
+def _said(rng: random.Random, split: Split, scale: Scale, reached: Level, names: dict[str, str], level: int) -> object:
     """A state that says what applies at a level of a scale."""
     cue = reached.cues.pick(rng, split, **names)
+    lead = LEADS.get(SCALES.index(scale))
+    if lead and level >= 2 and rng.random() < LED:
+        about = lead.pick(rng, split, verb=word(rng, "verb", split), service=word(rng, "service", split), n=rng.randint(2, 30), ref=code(rng), **names)
+        text = f"{sentence_case(about)} {sentence_case(cue)}{rng.choice(('.', '.', ''))}"
+        return wrapped(rng, split, text, BEARING)
     state: object = sentence_case(FRAMES.pick(rng, split, cue=cue, ref=code(rng), **names))
     if rng.random() < 0.35:
         state = wrapped(rng, split, sentence_case(cue) if rng.random() < 0.6 else cue, BEARING)

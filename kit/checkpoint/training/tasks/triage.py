@@ -19,7 +19,7 @@ MIXED = 0.25  # the share of questions whose teams are not all described alike
 APART = pairs(  # teams that may both be right: they are never asked for together
     "facilities water|facilities housekeeping|facilities energy|facilities waste|travel fleet|travel housekeeping|roads energy|roads parks|roads waste|waste parks|"
     "lost security|lost insurance|insurance fleet|insurance roads|insurance health|insurance security|events catering|events marketing|health pharmacy|mobile hardware|mobile identity|translation training|water energy|"
-    "support mobile|catering facilities|water roads|health facilities|insurance refunds|fleet roads|insurance parks|housekeeping insurance|travel events|security hardware"
+    "support mobile|catering facilities|water roads|health facilities|insurance refunds|fleet roads|insurance parks|housekeeping insurance|travel events|security hardware|hardware energy|security legal|hardware insurance"
 )  # fmt: skip
 
 TICKETS = Wordings(
