@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import asking, prose
+from kit.checkpoint.training.tasks import asking, events, everyday, prose
 from kit.checkpoint.training.tasks.parts import Part, entries, sentence_case, single, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, invented, several, strange, word
 
@@ -19,7 +19,7 @@ EQUAL = Wordings(
            "{key} is {value}: true or not?", "Does {key} read {value}?", "The {key} is {value}. Is that right?",
            "Is the {key} {value}?", "Is it correct that {key} is {value}?", "Does the {key} have the value {value}?",
            "Is {value} what the record gives for {key}?", "Check: is the {key} {value}?", "Is the {key} really {value}?",
-           "Is {key} set to {value} here?", "According to the state, is {key} {value}?",
+           "Is {key} set to {value} here?", "According to the state, is {key} {value}?", "Was {value} entered as {key}?", "Do we have {value} as {key}?", "Beside {key}, does it say {value}?", "Did they put {value} for {key}?", "Is {key} filled in with {value}?", "As {key} we read {value}, do we not?", "Does one read {value} under {key}?", "The {key}: is it {value}?", "Is it {value} that they gave as {key}?", "Look at {key}. Is it {value}?", "Has the {key} been given as {value}?", "Would {value} be the {key}?",
            "Is {value} what stands under {key}?", "Is {value} what the {key} says?", "Is {value} what {key} holds?", "Is {value} what one finds as {key}?",
            "Is {value} given for {key}?", "Is it {value} that stands for {key}?", "According to what is given, is the {key} {value}?", "Would you say that the {key} is {value}?"),
     calibration=("Is {key} set to {value}?", "Does the state give {key} as {value}?", "Is it true that {key} is {value}?"),
@@ -29,50 +29,64 @@ EQUAL = Wordings(
 ABOVE = Wordings(
     train=("Is {key} above {value}?", "Is {key} greater than {value}?", "Is {key} more than {value}?", "Does {key} exceed {value}?",
            "Is the {key} larger than {value}?", "Is {key} over {value}?", "Are there more than {value} {key}?", "Is the {key} higher than {value}?",
-           "Is {key} > {value}?", "Check: does the {key} exceed {value}?", "Is the value of {key} above {value}?", "Is it correct that {key} is more than {value}?"),
+           "Is {key} > {value}?", "Check: does the {key} exceed {value}?", "Is the value of {key} above {value}?", "Is it correct that {key} is more than {value}?", "Has {key} gone past {value}?", "Does the {key} lie above {value}?", "Is {value} less than the {key}?", "Do we have more {key} than {value}?", "Is there more {key} than {value}?", "Did the {key} go over {value}?", "Has {key} risen above {value}?", "Would {value} be too low for the {key}?"),
     calibration=("Is the value of {key} greater than {value}?", "Is the {key} over {value}?"),
     held_out=("Is the {key} above {value}?", "Is the value of {key} more than {value}?", "Is it correct that {key} is above {value}?"),
 )  # fmt: skip
 BELOW = Wordings(
     train=("Is {key} below {value}?", "Is {key} less than {value}?", "Is {key} smaller than {value}?", "Is {key} under {value}?",
            "Is the {key} lower than {value}?", "Are there fewer than {value} {key}?", "Is the {key} less than {value}?", "Is {key} < {value}?",
-           "Check: is the {key} under {value}?", "Is the value of {key} below {value}?", "Is it correct that {key} is less than {value}?"),
+           "Check: is the {key} under {value}?", "Is the value of {key} below {value}?", "Is it correct that {key} is less than {value}?", "Has {key} stayed under {value}?", "Does the {key} lie below {value}?", "Is {value} more than the {key}?", "Do we have less {key} than {value}?", "Is there less {key} than {value}?", "Did the {key} stay below {value}?", "Has {key} fallen under {value}?", "Does {key} fall short of {value}?"),
     calibration=("Is the value of {key} less than {value}?", "Is the {key} under {value}?"),
     held_out=("Is the {key} below {value}?", "Is the value of {key} smaller than {value}?", "Is it correct that {key} is below {value}?"),
+)  # fmt: skip
+ABOVE_DOES = Wordings(
+    train=("is above {value}", "exceeds {value}", "is more than {value}", "is over {value}", "goes beyond {value}", "is higher than {value}", "is larger than {value}", "has passed {value}"), calibration=("lies above {value}",), held_out=("stands above {value}", "is beyond {value}"),
+)  # fmt: skip
+BELOW_DOES = Wordings(
+    train=("is below {value}", "is less than {value}", "is under {value}", "stays under {value}", "is lower than {value}", "is smaller than {value}", "does not reach {value}", "falls short of {value}"), calibration=("lies below {value}",), held_out=("stands below {value}", "has not reached {value}"),
+)  # fmt: skip
+ABOVE_WORDS = Wordings(
+    train=("above|not above", "over it|not over it", "more|not more", "higher|not higher", "above {value}|not above {value}", "more than {value}|{value} or less", "over the bound|within the bound", "it is larger|it is not larger", "{key} is over {value}|{key} is not over {value}", "too many|not too many", "past {value}|not past {value}"),
+    calibration=("beyond it|not beyond it",), held_out=("larger than {value}|not larger than {value}", "it lies over {value}|it does not lie over {value}", "over {value}|not over {value}"),
+)  # fmt: skip
+BELOW_WORDS = Wordings(
+    train=("below|not below", "under it|not under it", "less|not less", "lower|not lower", "below {value}|not below {value}", "less than {value}|{value} or more", "too few|enough", "it is smaller|it is not smaller", "{key} is under {value}|{key} is not under {value}", "short of {value}|not short of {value}"),
+    calibration=("beneath it|not beneath it",), held_out=("smaller than {value}|not smaller than {value}", "it lies under {value}|it does not lie under {value}", "under {value}|not under {value}"),
 )  # fmt: skip
 CONTAINS = Wordings(
     train=("Does {key} contain {value}?", "Is {value} in {key}?", "Is {value} among the {key}?", "Is {value} one of the {key}?",
            "Do the {key} include {value}?", "Is {value} listed under {key}?", "Does the list {key} hold {value}?", "Is {value} listed in {key}?",
-           "Check: is {value} among {key}?", "Can {value} be found in the {key}?", "Does the list of {key} include {value}?", "Is there a {value} in {key}?"),
+           "Check: is {value} among {key}?", "Can {value} be found in the {key}?", "Does the list of {key} include {value}?", "Is there a {value} in {key}?", "Does {value} belong to the {key}?", "Do we find {value} among the {key}?", "Did they list {value} under {key}?", "Would one find {value} in the {key}?", "Does {value} count among the {key}?", "Has {value} been put into {key}?", "Do the {key} name {value}?", "Is {value} with the other {key}?"),
     calibration=("Is {value} part of {key}?", "Does {key} include {value}?"),
     held_out=("Do the {key} contain {value}?", "Is {value} in the list {key}?", "Can {value} be found among {key}?"),
 )  # fmt: skip
 PRESENT = Wordings(
     train=("Is there a key {key}?", "Does the record have {key}?", "Is {key} given?", "Is {key} present in the state?",
            "Does the state mention {key}?", "Has the record an entry {key}?", "Is there an entry called {key}?", "Does the state have an entry {key}?",
-           "Is a {key} given at all?", "Is there any {key} in the record?", "Does the record mention a {key}?", "Check: is there a key {key}?"),
+           "Is a {key} given at all?", "Is there any {key} in the record?", "Does the record mention a {key}?", "Check: is there a key {key}?", "Do we know the {key}?", "Is anything said about {key}?", "Did they fill in a {key}?", "Can one read a {key} there?", "Do we have a {key}?", "Is the {key} among what is given?", "Was any {key} written down?"),
     calibration=("Does the state have a key {key}?",), held_out=("Is there an entry {key} in the record?", "Does the record have an entry {key}?"),
 )  # fmt: skip
 FLAG_ON = Wordings(
     train=("Is it {key}?", "Is {key} true?", "Is {key} switched on?", "Is the flag {key} set?", "Is the {parent} {key}?",
            "Does the record say {key}?", "Has {key} been switched on?", "Is this {parent} {key}?", "Is {key} set to true?", "Is the {parent} {key} by now?",
-           "Can we say that the {parent} is {key}?", "Is the flag {key} on?", "Check: is it {key}?", "Has it been {key}?"),
+           "Can we say that the {parent} is {key}?", "Is the flag {key} on?", "Check: is it {key}?", "Has it been {key}?", "Does it count as {key}?", "Are we told that it is {key}?", "Is it marked as {key}?", "Do they call it {key}?", "Is {key} ticked?", "Has somebody set {key}?", "Is the {parent} marked as {key}?", "May we take the {parent} as {key}?"),
     calibration=("Is the flag {key} switched on?", "Is the entry {key} true?"),
     held_out=("Is the flag {key} true?", "Does the record say it is {key}?", "Check: is the {parent} {key}?"),
 )  # fmt: skip
 FLAG_OFF = Wordings(
     train=("Is {key} false?", "Is {key} switched off?", "Is the flag {key} not set?", "Is it not {key}?", "Is the {parent} not {key}?",
-           "Is {key} set to false?", "Has {key} been switched off?", "Is {key} off?", "Can we say that the {parent} is not {key}?", "Check: is it not {key}?"),
+           "Is {key} set to false?", "Has {key} been switched off?", "Is {key} off?", "Can we say that the {parent} is not {key}?", "Check: is it not {key}?", "Is {key} left unticked?", "Does {key} say no?", "Are we told that it is not {key}?", "Is it anything but {key}?", "Is it marked as not {key}?", "Is it so that the {parent} is not {key}?"),
     calibration=("Is the flag {key} off?",), held_out=("Is the flag {key} false?", "Check: is the flag {key} switched off?"),
 )  # fmt: skip
 EMPTY = Wordings(
     train=("Is {key} empty?", "Is {key} null?", "Is there nothing in {key}?", "Has {key} been left empty?", "Is the {key} empty?", "Is {key} without a value?",
-           "Is the entry {key} empty?", "Check: is {key} empty?", "Has {key} no value?"),
+           "Is the entry {key} empty?", "Check: is {key} empty?", "Has {key} no value?", "Did they leave {key} out?", "Is {key} still blank?", "Is there no {key} to be read?", "Does {key} hold nothing?", "Must somebody still fill in {key}?", "Does {key} say nothing?", "Is the {key} yet to be filled in?"),
     calibration=("Is the value of {key} null?",), held_out=("Is the {key} left empty?", "Is the entry {key} without a value?"),
 )  # fmt: skip
 STATUS = Wordings(
     train=("Is it {value}?", "Is the {parent} {value}?", "Has it been {value}?", "Is it {value} by now?", "Has the {parent} been {value}?", "Would you call the {parent} {value}?", "Is this one {value}?",
-           "Is it {value} already?", "Do we have a {value} {parent} here?", "Can it be called {value}?"),
+           "Is it {value} already?", "Do we have a {value} {parent} here?", "Can it be called {value}?", "Did it become {value}?", "Is it {value} at this point?", "Do we see a {value} {parent}?", "Is the {parent} a {value} one?", "Has it come to be {value}?", "Does it stand at {value}?", "Was the {parent} {value} when we looked?", "Would people say it is {value}?"),
     calibration=("Does it count as {value}?", "Does the {parent} count as {value}?"), held_out=("Is the {parent} already {value}?", "Can the {parent} be called {value}?", "Is it a {value} one?"),
 )  # fmt: skip
 STATUS_KEYS = ("status", "state", "stage", "result")
@@ -102,12 +116,17 @@ Ask = Callable[[random.Random, Split, Record, str, int], Asked]
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: two texts, is one equal; 1: wrong values stand elsewhere; 2: numbers, flags, presence; 3: lists, comparisons; 4: nested; 5: long."""
+    """0: two texts, is one equal; 1: wrong values stand elsewhere; 2: numbers, flags, presence, everyday words; 3: lists, comparisons; 4: nested, told in sentences; 5: long."""
     return single(rng, "facts", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One yes-or-no question about a record."""
+    kind = rng.random()
+    if kind < (0, 0, 0.25, 0.4, 0.35, 0.3)[level]:
+        return everyday.part(rng, split, level)
+    if level > 3 and kind < 0.5:
+        return rng.choice((events.judged, events.judged, events.did))(rng, split, rng.randint(2, 4), 3)
     record, whole, path = _state(rng, split, level)
     asks: tuple[Ask, ...] = (_equal, _equal, _flag, _equal, _present, _status, _contains, _compare, _empty)
     ask = rng.choice(asks[: (1, 2, 6, 9, 9, 9)[level]])
@@ -267,8 +286,14 @@ def _compare(rng: random.Random, split: Split, record: Record, path: str, level:
     top = 10 ** rng.choice((1, 2) if level < 4 else (1, 2, 2, 3))
     small, large = sorted(rng.sample(range(top + 1), 2))
     record[key], bound = (large, small) if above == answer else (small, large)
-    asked = (ABOVE if above else BELOW).pick(rng, split, key=_named(rng, split, key, path), value=bound)
-    return Asked(asked, answer, key, f"{record[key]} is {'above' if record[key] > bound else 'below'} {bound}")
+    if not answer and rng.random() < 0.2:
+        record[key] = bound  # neither above nor below
+    named = _named(rng, split, key, path)
+    asked = (ABOVE if above else BELOW).pick(rng, split, key=named, value=bound)
+    does = (ABOVE_DOES if above else BELOW_DOES).of(split)
+    found = f"{record[key]} is {'above' if record[key] > bound else 'below' if record[key] < bound else 'exactly'} {bound}"
+    what = (ABOVE_WORDS if above else BELOW_WORDS).pick(rng, split, value=bound, key=named)
+    return Asked(asked, answer, key, found, what, (named, *(text.format(value=bound) for text in does)))
 
 
 def _contains(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import prose
+from kit.checkpoint.training.tasks import events, prose
 from kit.checkpoint.training.tasks.parts import Part, choice, entries, single
 from kit.checkpoint.training.vocabulary import Wordings, distinct, invented, several, strange, word
 
@@ -13,48 +13,56 @@ LEVELS = 4
 VALUE = Wordings(
     train=("What is the {key}?", "Which {key} is given?", "What does the state give as {key}?", "Which value has {key}?", "What is the value of {key}?",
            "{key}?", "Read the {key} off the state.", "Which one is the {key}?", "What is {key} set to?", "Pick the {key}.", "What stands under {key}?",
-           "Tell me the {key}.", "Which {key} does the record have?", "What was given for {key}?"),
+           "Tell me the {key}.", "Which {key} does the record have?", "What was given for {key}?",
+           "Look up the {key}.", "I need the {key}.", "What do we have for {key}?", "What does it say under {key}?", "What is written beside {key}?", "Give me the {key}, please.", "For {key}, what is entered?", "What has been put down as {key}?", "Where it says {key}, what follows?", "Name the {key}.", "As to the {key}: what is it?", "What is there about the {key}?",
+           "Find {key} and read it out.", "What did they enter as {key}?", "How is {key} filled in?", "The {key} is what?"),
     calibration=("What does the record give as {key}?", "Which value stands under {key}?"),
     held_out=("What is the {key} in the record?", "Pick the value of {key}.", "Which {key} does the state give?"),
 )  # fmt: skip
 KEY = Wordings(
     train=("Which entry is {value}?", "Which key has the value {value}?", "Where does {value} stand?", "What is {value} the value of?", "Under which key is {value}?",
-           "Which one has {value}?", "Who or what has {value}?", "Which entry reads {value}?", "Find the one with {value}.", "Which of them is given as {value}?"),
+           "Which one has {value}?", "Who or what has {value}?", "Which entry reads {value}?", "Find the one with {value}.", "Which of them is given as {value}?", "What has {value} beside it?", "{value} is written beside what?", "Which line says {value}?", "I see {value}. What does it belong to?", "What was filled in with {value}?", "For which entry did they write {value}?", "{value} is the answer to what?", "What is it that reads {value}?", "Look for {value}: which entry is it?", "Whatever has {value}: name it."),
     calibration=("Which entry has the value {value}?",), held_out=("Which key reads {value}?", "Find the entry with the value {value}."),
 )  # fmt: skip
 OWNER = Wordings(
     train=("Who has the {value}?", "Who asked for {value}?", "Which person goes with {value}?", "Whose is the {value}?", "Who is listed with {value}?", "Who takes the {value}?",
-           "By whom is {value}?", "{value}: who has it?", "Which name stands with {value}?", "Who of them has {value}?"),
+           "By whom is {value}?", "{value}: who has it?", "Which name stands with {value}?", "Who of them has {value}?", "With whom do we find the {value}?", "To whom does the {value} belong?", "Who is down for {value}?", "Next to which name is {value}?", "The {value} is with whom?", "Somebody has {value}. Who is it?", "Where is the {value}: with whom?", "Whom do I ask for the {value}?", "Name the one with {value}."),
     calibration=("Which person has {value}?",), held_out=("Who goes with {value}?", "Which name is listed with {value}?"),
 )  # fmt: skip
 OWNED = Wordings(
     train=("What does {name} have?", "What goes with {name}?", "What stands with {name}?", "What did {name} ask for?", "What is listed with {name}?", "{name} has what?",
-           "What belongs to {name}?", "What does {name} take?", "Which thing goes with {name}?", "What is given for {name}?"),
+           "What belongs to {name}?", "What does {name} take?", "Which thing goes with {name}?", "What is given for {name}?", "What is down for {name}?", "What do we find with {name}?", "Next to {name} there is what?", "What is it that {name} has?", "And {name}?", "What about {name}?", "What does the list say for {name}?", "Look for {name}: what is there?", "Which one is for {name}?"),
     calibration=("Which thing does {name} have?",), held_out=("What did {name} take?", "Which thing is listed with {name}?"),
 )  # fmt: skip
 PAIR = Wordings(
-    train=("Which pair is in the state?", "Which of these stands in the text?", "What is written?", "Which pair is there?", "Find the pair.", "Which one is listed?"),
+    train=("Which pair is in the state?", "Which of these stands in the text?", "What is written?", "Which pair is there?", "Find the pair.", "Which one is listed?", "Which two go together?", "Which of these did somebody write?", "What do you read there?", "Which one do you find above?", "Only one of these is there. Which?"),
     calibration=("Which pair is written?",), held_out=("Which pair stands in the state?", "Which of these is listed?"),
 )  # fmt: skip
 LINKS = {
-    "train": ("{a}: {b}", "{a} has {b}", "{a} - {b}", "{a} takes the {b}.", "{a} asked for {b}.", "{a} = {b}", "The {b} belongs to {a}.", "{a} ({b})", "{b}: {a}", "for {a}: {b}"),
+    "train": ("{a}: {b}", "{a} has {b}", "{a} - {b}", "{a} takes the {b}.", "{a} asked for {b}.", "{a} = {b}", "The {b} belongs to {a}.", "{a} ({b})", "{b}: {a}", "for {a}: {b}", "{a} got the {b}.", "{a} keeps the {b}.", "With {a} we find the {b}.", "The {b} is with {a}.", "{a}, {b}", "[{a}] {b}", "{b} goes to {a}.", "{a} -> {b}", "{a} wants the {b}.", "* {a}: {b}"),
     "calibration": ("{a} | {b}", "{a} gets the {b}."),
     "held-out": ("{a} / {b}", "{a} asked for the {b}.", "The {b} is for {a}."),
 }  # fmt: skip
 
-BINDINGS = ("{key}: {value}", "{key} {value}", "{key} is {value}", "the {key} is {value}", "{value} is the {key}")
+BINDINGS = ("{key}: {value}", "{key} {value}", "{key} is {value}", "the {key} is {value}", "{value} is the {key}", "{key} = {value}", "as {key} we have {value}", "{value} for {key}")
+EVENTS = (0, 0.3, 0.45, 0.55)  # by level: what is told of people and things, in sentences or a log
 PAIRED = (0.55, 0.3, 0.15, 0.1)  # by level: which two words stand side by side, the first thing to learn
 RESTATED = (0.4, 0.3, 0.2, 0.1)  # by level: states that say the record twice, in other order
 BOUND = (0.6, 0.3, 0.15, 0.1)  # by level: candidates that repeat the key, which is how looking up begins
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: two entries; 1: up to four, either way; 2: up to six, lines and sentences; 3: up to ten, at times in a long text."""
+    """0: two entries; 1: up to four, either way, one unlike the rest; 2: up to six, sentences, events; 3: up to ten, some long texts."""
     return single(rng, "lookup", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One question whose candidates are all in the state."""
+    kind = rng.random()
+    if kind < EVENTS[level] / 2:
+        return events.contrast(rng, split, rng.randint(2, (2, 2, 3, 5)[level]), level)
+    if kind < EVENTS[level] and level > 1:
+        return events.rows(rng, split, rng.randint(2, (2, 2, 3, 5)[level]), level)
     if rng.random() < PAIRED[level]:
         return _pairs(rng, split, rng.randint(2, (2, 3, 4, 6)[level]))
     count = rng.randint(2, (2, 4, 6, 10)[level])

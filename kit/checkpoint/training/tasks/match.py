@@ -6,7 +6,7 @@ import random
 import re
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import prose
+from kit.checkpoint.training.tasks import prose, relations
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
 from kit.checkpoint.training.vocabulary import Wordings, code, invented, word, written
 
@@ -18,7 +18,10 @@ STATES = Wordings(
            "This is about {phrase}, not about the {noun}.", "The {noun} in {place} is called {phrase}.", "Search term: {phrase}.",
            "Note from {person}: {phrase} is missing.", "The {adjective} {noun} was sold, {phrase} was kept.", "Title: {phrase}",
            "I am looking for {phrase}", "{person} ordered {phrase} in {place}.", "They talk of {phrase} all day.", "Somebody asked: where is {phrase}?",
-           "{phrase}, said {person}, and nothing else.", "Written on the {noun}: {phrase}", "{person} in {place} needs {phrase}."),
+           "{phrase}, said {person}, and nothing else.", "Written on the {noun}: {phrase}", "{person} in {place} needs {phrase}.",
+           "Can somebody bring {phrase} to {place}?", "{person} has a question about {phrase}.", "The mail is about {phrase}.", "Do you have {phrase}? Greetings, {person}", "There was some talk of {phrase}, {person} says.", "We ran out of {phrase} yesterday.", "{person}: where did you put {phrase}?", "Subject: {phrase}\nThe {noun} can wait.",
+           "Yesterday {person} saw {phrase} near the {noun}.", "A box came in. On it one reads {phrase}.", "{place} has asked us for {phrase} again.", "The {noun} is {adjective}. Apart from that there is {phrase}.", "08:40 {person}: {phrase}, please\n08:45 {noun} checked", "It all began with {phrase}.", "What {person} had in mind was {phrase}.", "To do: {phrase}",
+           "In the drawer of the {noun} lay {phrase}.", "{person} talked for an hour and meant {phrase}.", "The page shows {phrase} and a {adjective} {noun}.", "Bring {phrase}, leave the {noun}.", "They gave {phrase} to {person}."),
     calibration=("{person} from {place} needs {phrase} today.", "Name on the {noun}: {phrase}", "Only {phrase} was found."),
     held_out=("The {noun} was sold because {person} ordered {phrase}.", "Somebody wrote: {phrase}!",
               "In {place} they talk of {phrase} and nothing else.", "Title - {phrase} - by {person}"),
@@ -28,6 +31,7 @@ ASK = Wordings(
            "What does the state name?", "Which of these is mentioned?", "Choose the option written in the state.",
            "Which text stands in the state?", "Find the candidate that matches.", "What was asked for?", "Which one is it?",
            "Which option matches?", "Which of the options stands above?", "What is the text about?", "Choose the one that is named.",
+           "Which of these do you read there?", "What do they speak of?", "What is it about?", "Which one comes up?", "Which one do they mean?", "Which of these can be found in the text?", "Only one of these occurs. Which?", "What is named there?", "What do you find in the text?", "Which one is spoken of?", "One of these is in the text: which?", "Which of them turns up?", "Say which one is there.", "Which one fits?",
            "Which candidate does the text name?", "What is meant?"),
     calibration=("Which candidate does the state mention?", "Pick what is written above."),
     held_out=("Which of the candidates is written in the state?", "Choose the one that the text names.", "Which option matches the state?"),
@@ -41,12 +45,14 @@ WORDS = (1, 2, 3, 4, 4)  # of a phrase at most, by level
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: two candidates of one word; 1: to four, of two words; 2: to ten; 3: marks, four words; 4: 16 to 32 in half, some long states."""
+    """0: two candidates of one word; 1: to four, of two words; 2: to ten; 3: marks, four words, both named; 4: 16 to 32 in half, some long states."""
     return single(rng, "match", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """One question about the phrase a state holds."""
+    if rng.random() < (0, 0, 0, 0.25, 0.25)[level]:
+        return _related(rng, split)
     count = rng.randint(2, (2, 4, 10, 10, 10)[level]) if level < 4 or rng.random() < 0.5 else rng.randint(16, 32)
     return matched(rng, split, count, level)
 
@@ -62,6 +68,28 @@ def matched(rng: random.Random, split: Split, count: int, level: int) -> Part:
     frame = rng.choice(OPTIONS.of(split)) if rng.random() < (0.4 if level > 0 else 0) else "{phrase}"
     question, index = choice(rng, ASK.pick(rng, split), frame.replace("{phrase}", right), [frame.replace("{phrase}", o) for o in others])
     return Part(state, question, index)
+
+
+def _related(rng: random.Random, split: Split) -> Part:
+    """Both candidates are named, and at times a third: which one is meant follows from what is said of them."""
+    relation = rng.choice(relations.RELATIONS)
+    a, b, c = _phrases(rng, split, 3, 2)
+    if rng.random() < 0.6:
+        a, b, c = (f"the {item}" for item in (a, b, c))
+    text = sentence_case(relation.states.pick(rng, split, a=a, b=b, person=word(rng, "person", split)))
+    said = [text if text[-1] in ".!?" else f"{text}."]
+    third = rng.random() < 0.35
+    if third:
+        said.insert(rng.randrange(2), sentence_case(relations.EITHER.pick(rng, split, c=c)))
+    if rng.random() < 0.2:
+        said.insert(rng.randrange(len(said) + 1), prose.sentence(rng, split))
+    straight = rng.random() < 0.5
+    right, other = (a, b) if straight else (b, a)
+    asked = (relation.one if straight else relation.other).pick(rng, split)
+    state: object = " ".join(said)
+    if rng.random() < 0.25:
+        state = {rng.choice(FIELDS): state}
+    return Part(state, *choice(rng, asked, right, [other, c] if third or rng.random() < 0.3 else [other]), reason=f"{text} {right}")
 
 
 def _said(state: str | dict[str, object]) -> str:

@@ -21,7 +21,8 @@ YES_NO = Wordings(
     train=("Yes|No", "True|False", "It is so|It is not so", "yes, it does|no, it does not", "Correct|Incorrect",
            "The record says so|The record does not say so", "yes, that holds|no, that does not hold", "yes, it is|no, it is not",
            "Right|Wrong", "That is right|That is not right", "It is true|It is not true", "Yes, that is so|No, that is not so",
-           "It does hold|It does not hold", "It does|No, it does not", "Yes, it is correct|No, it is wrong", "y|n"),
+           "It does hold|It does not hold", "It does|No, it does not", "Yes, it is correct|No, it is wrong", "y|n", "yes|no", "it is|it is not", "so it is|it is otherwise", "agreed|not agreed", "I agree|I do not agree", "sure|no way", "that fits|that does not fit",
+           "This is the case|This is not the case", "yes indeed|not at all", "it can be said|it cannot be said", "the answer is yes|the answer is no", "it would be right|it would be wrong", "as you say|not as you say", "affirmative|negative", "tick|cross", "it is like that|it is not like that", "certainly|certainly not", "yes, exactly|no, not quite", "thumbs up|thumbs down"),
     calibration=("Yes, it is so|No, it is not so", "That is true|That is false"),
     held_out=("Yes, it does|It does not", "Yes, that is correct|No, that is incorrect", "That holds|That does not hold", "Yes, it is|No, it is not"),
 )  # fmt: skip
@@ -32,7 +33,12 @@ CLAIMS = Wordings(  # what is asked, said and denied: {what} is "green", "the ta
            "it was {what}|it was not {what}", "it has been {what}|it has not been {what}", "{what} already|not {what} yet", "is {what}|is not {what}", "{what}|no", "yes|not {what}",
            "{what} here|nothing of the kind", "{what} now|no longer {what}", "{what}|a different one", "{what}|some other", "it is {what} by now|it is not {what} any longer", "{what}|nothing",
            "one {what}|none", "this is {what}|that is another case", "{what}, we see|we see another", "{what} is right|{what} is wrong", "the answer is {what}|the answer is not {what}", "we may say {what}|we may not say {what}", "it must be {what}|it cannot be {what}",
-           "that is {what}|that is not {what}", "this one is {what}|this one is not {what}", "{what} is what it is|{what} is what it is not", "it counts as {what}|it does not count as {what}"),
+           "that is {what}|that is not {what}", "this one is {what}|this one is not {what}", "{what} is what it is|{what} is what it is not", "it counts as {what}|it does not count as {what}",
+           "{what}|not so", "{what}|otherwise", "{what}|the opposite", "{what}|far from it", "{what}|never", "{what}|not at all", "{what}|other than that", "{what} - yes|{what} - no", "{what} (yes)|{what} (no)", "yes, it is {what}|no, it is not {what}", "yes - {what}|no - not {what}", "it is {what}|it is something else",
+           "it is {what}|it is not", "it is indeed {what}|it is by no means {what}", "it really is {what}|it really is not {what}", "they say {what}|they say something else", "shown as {what}|shown as something else", "given as {what}|given as another", "marked {what}|not marked {what}", "known to be {what}|known not to be {what}",
+           "all the signs say {what}|no sign says {what}", "{what} as expected|not {what} as expected", "truly {what}|not truly {what}", "{what} after all|not {what} after all", "{what}, no doubt|{what}, not a chance", "we have {what}|we have another", "we call it {what}|we do not call it {what}", "I say {what}|I say not {what}", "it looks {what}|it does not look {what}",
+           "one can say {what}|one cannot say {what}", "{what} it is|{what} it is not", "{what} fits|{what} does not fit", "{what} holds|{what} does not hold", "{what} is true|{what} is false", "{what} is so|{what} is not so", "that would be {what}|that would not be {what}", "it turns out {what}|it turns out otherwise", "in short {what}|in short not {what}",
+           "it has to be {what}|it can only be something else", "take it as {what}|do not take it as {what}", "write down {what}|do not write down {what}", "{what} and nothing else|anything else"),
     calibration=("{what}, yes|{what}, no", "shown to be {what}|shown to be otherwise"),
     held_out=("{what} as the question says|different from what the question says", "{what}, that is so|not {what}, that is not so", "surely {what}|surely something other"),
 )  # fmt: skip
@@ -43,7 +49,10 @@ ASIDES = Wordings(  # around a question, now and then
            "The night shift wants to know. {q}", "{q} Somebody has to act on it.", "{q} It matters for the report.", "Before we go on: {q}", "This is for the log. {q}", "{q} Say so.",
            "There is one more thing. {q}", "Take your time. {q}", "{q} Nothing else is asked.", "We must decide. {q}", "{q} A person will check it.", "Only this: {q}", "{q} The team waits for it.",
            "Here is what we ask. {q}", "{q} Go by what is shown.", "You see what is given. {q}", "{q} So that we can act.", "Somebody asked: {q}", "For the record: {q}", "{q} Be exact.",
-           "It has to be put right. {q}", "{q} Then we can go on.", "Look again. {q}", "{q} Think first."),
+           "It has to be put right. {q}", "{q} Then we can go on.", "Look again. {q}", "{q} Think first.",
+           "Good morning. {q}", "{q} Thank you.", "Quick question. {q}", "{q} We are in a hurry.", "Sorry to ask again. {q}", "{q} The rest is clear.", "One of us has to know. {q}", "{q} It is not a trick.", "As far as one can tell: {q}", "{q} Say what you see.", "From what stands there: {q}", "{q} Do not guess.",
+           "Tell me, please. {q}", "{q} Just that.", "Help us out. {q}", "{q} I have to write it down.", "A colleague wants to know: {q}", "{q} The answer goes into the file.", "Could you tell us? {q}", "{q} It is for the next shift.", "Without more ado: {q}", "{q} We trust your eyes.", "Have a look. {q}", "{q} One answer is enough.",
+           "The question is this: {q}", "{q} It will be used at once.", "To be sure, once more: {q}", "{q} There is no other question.", "Check it well. {q}", "{q} A short answer will do.", "Going by this alone: {q}", "{q} Leave out all else.", "So: {q}", "{q} That is all I need.", "In your view: {q}", "{q} We act on what you say.", "It is simple. {q}", "{q} Please decide."),
     calibration=("Please say: {q}",), held_out=("Read what is given first. {q}", "{q} Please choose one.", "Please look closely: {q}"),
 )  # fmt: skip
 TOLD, MORE = 10, 3  # words of a candidate, further entries of a record
@@ -113,10 +122,10 @@ def yes_or_no(
 
 
 def _said_and_denied(rng: random.Random, split: Split, what: str) -> list[str]:
-    """The two candidates' words."""
+    """The two candidates' words: `what` said and denied, or both as they stand in it with | between them."""
     if not what or rng.random() < 0.35:
         return YES_NO.pick(rng, split).split("|")
-    words = CLAIMS.pick(rng, split, what=what).split("|")
+    words = what.split("|") if "|" in what else CLAIMS.pick(rng, split, what=what).split("|")
     return [sentence_case(text) for text in words] if rng.random() < 0.5 else words
 
 
