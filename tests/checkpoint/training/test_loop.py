@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from kit.checkpoint.training import __main__ as command
-from kit.checkpoint.training import loop, phase
+from kit.checkpoint.training import judged, loop, phase
 from kit.checkpoint.training.batches import WorkerError
 from kit.checkpoint.training.journal import read
 from kit.checkpoint.training.loop import Options, train
@@ -78,12 +78,13 @@ def test_results_compare_with_and_without_the_adapter(finished: Path) -> None:
     assert "### By level" in card(finished)
 
 
-def test_results_say_where_there_were_fewer_samples_than_asked_for(tmp_path: Path) -> None:
-    score = dataclasses.replace(options(tmp_path), levels={"match": 1, "score": 4})
-    results = train(score)
+def test_results_say_where_there_were_fewer_samples_than_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turned = judged.permuted
+    monkeypatch.setattr(judged, "permuted", lambda sample: None if sample.family == "score" else turned(sample))  # as if none were a choice
+    results = train(dataclasses.replace(options(tmp_path), levels={"match": 1, "score": 4}))
     assert results["fewer"] == [
         {"kind": "permuted", "split": "held-out", "form": "chat", "family": "score", "asked": 1, "got": 0}
-    ]  # at that level hardly any is a choice
+    ]
     assert "| fewer samples than asked for: score, choices in two orders | 0 of 1 |" in facts(results)
 
 
