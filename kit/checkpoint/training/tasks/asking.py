@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.checkpoint.training.samples import Question, Split
-from kit.checkpoint.training.tasks.parts import choice, yes_or_no
+from kit.checkpoint.training.tasks.parts import choice, sentence_case, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings
 
 DENIED = re.compile(r"\b(not|no)\b")  # "all are not empty" can be read in two ways
@@ -141,13 +141,10 @@ def not_shape(word: str) -> Trait:
 def _denied(text: str) -> str:
     """A verb with what follows it, denied: "is not red", "does not show a circle"."""
     verb, _, rest = text.partition(" ")
-    helped = {"is": "is not", "are": "are not"}.get(verb)
-    if verb == "has" and rest.split()[0] in ("turned", "gone"):
-        helped = "has not"
-    if verb == "have" and rest.split()[0] in ("turned", "gone"):
-        helped = "have not"
+    if verb in ("is", "are") or rest.split()[0] in ("turned", "gone"):
+        return f"{verb} not {rest}"
     base = {"has": "have", "shows": "show", "contains": "contain", "displays": "display"}.get(verb)
-    return f"{helped} {rest}" if helped else f"does not {base} {rest}" if base else f"do not {text}"
+    return f"does not {base} {rest}" if base else f"do not {text}"
 
 
 WRONG = Trait(
@@ -197,8 +194,7 @@ def is_it(rng: random.Random, split: Split, name: str, trait: Trait, own: str) -
     """Whether the one of this name has it."""
     if rng.random() >= FRAMED:
         return own
-    text = IS_IT.pick(rng, split, name=name, does=rng.choice(trait.does))
-    return text[:1].upper() + text[1:]
+    return sentence_case(IS_IT.pick(rng, split, name=name, does=rng.choice(trait.does)))
 
 
 def how_many(rng: random.Random, split: Split, thing: str, trait: Trait, own: str) -> str:
@@ -235,8 +231,7 @@ def quantified(
 
 def colour_of(rng: random.Random, split: Split, name: str, own: str) -> str:
     """In which colour the one of this name is: `own` words of a family, or a frame."""
-    text = WHICH_COLOUR.pick(rng, split, name=name) if rng.random() < FRAMED else own
-    return text[:1].upper() + text[1:]
+    return sentence_case(WHICH_COLOUR.pick(rng, split, name=name) if rng.random() < FRAMED else own)
 
 
 def written(text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kit.checkpoint.training.samples import Split
 from kit.checkpoint.training.tasks import prose
-from kit.checkpoint.training.tasks.parts import Part, sentence_case, verdict, yes_or_no
+from kit.checkpoint.training.tasks.parts import Part, sentence_case, spoken, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word
 
 
@@ -176,7 +176,7 @@ def _topic(rng: random.Random, split: Split, level: int) -> Part:
     state = _shown(rng, split, {key: value}, level)
     at = rng.randrange(len(asked.said)) if rng.random() < 0.5 else None
     said, denied = (asked.said[at], asked.denied[at]) if at is not None else (rng.choice(asked.said), rng.choice(asked.denied))
-    return claimed(rng, split, state, rng.choice(asked.asks.of(split)), said, denied, way is asked, f"{key}: {_spoken(value)}")
+    return claimed(rng, split, state, rng.choice(asked.asks.of(split)), said, denied, way is asked, f"{key}: {spoken(value)}")
 
 
 def _listed(rng: random.Random, split: Split, level: int) -> Part:
@@ -221,7 +221,7 @@ def _shown(rng: random.Random, split: Split, record: Mapping[str, object], level
         pairs.insert(rng.randrange(len(pairs) + 1), pair)
     kind = rng.random()
     if level >= 4 and kind < 0.3:
-        return rng.choice(("\n", "\n", "; ", ", ")).join(f"{key.replace('_', ' ')}: {_spoken(value)}" for key, value in pairs)
+        return rng.choice(("\n", "\n", "; ", ", ")).join(f"{key.replace('_', ' ')}: {spoken(value)}" for key, value in pairs)
     if kind < 0.55 and level >= 2:
         return {word(rng, "parent key", split): dict(pairs)}
     return dict(pairs)
@@ -231,9 +231,3 @@ def _aside(rng: random.Random, split: Split, key: str) -> object:
     if key == "note":
         return prose.sentence(rng, split)
     return {"ref": code(rng), "number": rng.randint(1, 99), "place": word(rng, "place", split)}.get(key) or word(rng, "person", split)
-
-
-def _spoken(value: object) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

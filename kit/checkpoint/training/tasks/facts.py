@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import asking, events, everyday, prose
-from kit.checkpoint.training.tasks.parts import Part, entries, sentence_case, single, verdict, yes_or_no
+from kit.checkpoint.training.tasks.parts import (
+    Part,
+    entries,
+    sentence_case,
+    single,
+    spoken,
+    verdict,
+    yes_or_no,
+)
 from kit.checkpoint.training.vocabulary import Wordings, invented, several, strange, word
 
 LEVELS = 6
@@ -142,7 +149,7 @@ def _told(rng: random.Random, record: Record, path: str, asked: Asked) -> str:
     """What was found, then other entries of the record: those of a nested one under their full name."""
     under = f"{path}." if path else ""
     pairs: list[tuple[str, object]] = [(f"{under}{asked.key}", f"{asked.found}: {verdict(asked.answer)}")]
-    pairs += [(f"{under}{name}", _spoken(value)) for name, value in record.items() if name != asked.key]
+    pairs += [(f"{under}{name}", spoken(value)) for name, value in record.items() if name != asked.key]
     return entries(rng, pairs, 0)
 
 
@@ -175,14 +182,7 @@ def _shown(rng: random.Random, whole: Record, level: int) -> object:
         return whole
     if not flat:
         return {rng.choice(("state", "data", "context")): whole}
-    return "\n".join(f"{key}: {_spoken(value)}" for key, value in whole.items())
-
-
-def _spoken(value: object) -> str:
-    """A value as a line of text gives it."""
-    if isinstance(value, list) and value:
-        return ", ".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    return "\n".join(f"{key}: {spoken(value)}" for key, value in whole.items())
 
 
 def _record(rng: random.Random, split: Split, size: int, level: int) -> Record:
@@ -271,12 +271,12 @@ def _equal(rng: random.Random, split: Split, record: Record, path: str, level: i
                 value = _other(rng, split, value)
     named = _named(rng, split, key, path)
     asked = EQUAL.pick(rng, split, key=named, value=value)
-    return Asked(asked, answer, key, f"{_spoken(record[key])}, asked {_spoken(value)}", _spoken(value), _equals(named, value))
+    return Asked(asked, answer, key, f"{spoken(record[key])}, asked {spoken(value)}", spoken(value), _equals(named, value))
 
 
 def _equals(named: str, value: object) -> tuple[str, ...]:
     """The key, and ways to say that it holds a value."""
-    said = _spoken(value)
+    said = spoken(value)
     return named, f"is {said}", f"equals {said}", f"has the value {said}", f"is set to {said}", f"reads {said}", f"holds {said}"
 
 
@@ -309,7 +309,7 @@ def _contains(rng: random.Random, split: Split, record: Record, path: str, level
         while value in items:
             value = word(rng, "noun", split)
     asked = CONTAINS.pick(rng, split, key=_named(rng, split, key, path), value=value)
-    return Asked(asked, answer, key, f"{_spoken(items)}, asked {value}")
+    return Asked(asked, answer, key, f"{spoken(items)}, asked {value}")
 
 
 def _present(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
@@ -317,7 +317,7 @@ def _present(rng: random.Random, split: Split, record: Record, path: str, level:
     key = rng.choice(list(record))
     while not answer and _near(key, record):
         key = _key(rng, split, rng.choice(("text key", "number key", "list key")), level)
-    found = _spoken(record[key]) if answer else "missing"
+    found = spoken(record[key]) if answer else "missing"
     return Asked(PRESENT.pick(rng, split, key=_named(rng, split, key, path)), answer, key, found)
 
 
@@ -328,7 +328,7 @@ def _flag(rng: random.Random, split: Split, record: Record, path: str, level: in
     sentence = rng.choice((FLAG_ON if on else FLAG_OFF).of(split))
     # "Is the order paid?" names where the flag stands already.
     named = key if "{parent}" in sentence else _named(rng, split, key, path)
-    return Asked(sentence.format(key=named, parent=path or "record"), answer, key, _spoken(record[key]), key if on else "")
+    return Asked(sentence.format(key=named, parent=path or "record"), answer, key, spoken(record[key]), key if on else "")
 
 
 def _status(rng: random.Random, split: Split, record: Record, path: str, level: int) -> Asked:
@@ -353,4 +353,4 @@ def _empty(rng: random.Random, split: Split, record: Record, path: str, level: i
     elif rng.random() < 0.4:
         record[_entry(rng, split, record, "number key", level)] = None  # another entry is the empty one
     named = _named(rng, split, key, path)
-    return Asked(EMPTY.pick(rng, split, key=named), answer, key, _spoken(record[key]) or "nothing", "empty", (named, *asking.BLANK.does))
+    return Asked(EMPTY.pick(rng, split, key=named), answer, key, spoken(record[key]) or "nothing", "empty", (named, *asking.BLANK.does))

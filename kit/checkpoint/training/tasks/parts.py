@@ -6,6 +6,7 @@ answer where a part gives none: the right candidate's own words.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -184,6 +185,13 @@ def candidate_ids(question: Question) -> list[str]:
         return ["yes", "no"]
     criteria = question["criteria"]
     return list(criteria) if question["type"] == "choice" else [str(level) for level in range(len(criteria))]
+
+
+def spoken(value: object) -> str:
+    """A value as a line of text gives it."""
+    if isinstance(value, list) and value:
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def sentence_case(text: str) -> str:
