@@ -18,6 +18,7 @@ from kit.evidence.ledger import LedgerError
 COMMITTED = (
     "a11dce3fd53da92e0188411ea6f7ca8156d6327e00391caa0ff2ec172a770964",
     "2700f8845f937567ec88c58faf4c523690e348914b6cbbc48eb7e5d998598ec4",
+    "fd16594587a0fcee3d490f1d55c67cee74b027ba9296866b2e211bc770d47aad",
 )
 
 Rows = list[dict[str, Any]]
