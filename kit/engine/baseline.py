@@ -124,8 +124,8 @@ class _Captured:
 class CapturedReference:
     """The reference's forwards captured as they are, one recording a shape, and replayed.
 
-    Positions are passed and an attention mask is not: a single prompt without padding needs none, and while a
-    graph is recorded Transformers would build one that it skips otherwise. With images the model is captured in
+    Positions are passed and an attention mask is not: a single prompt without padding needs none, and
+    `masks_as_called` keeps Transformers from making one only because it is being recorded. With images the model is captured in
     its two halves: the vision tower, given the tables it would have made from the grids on the host, once a
     request, and the language model behind the embeddings, once a question.
     """
@@ -218,7 +218,8 @@ class CapturedReference:
         if key not in self._found:
             buffers = tuple(tensor.clone() for tensor in inputs)
             eager = self._backend.run(lambda: forward(*buffers)).clone()
-            captured = _Captured(self._backend.record(lambda: forward(*buffers), key[0]), buffers)
+            with masks_as_called():
+                captured = _Captured(self._backend.record(lambda: forward(*buffers), key[0]), buffers)
             if not same_bits(captured.replay(*inputs), eager):
                 captured.recording.close()
                 raise CaptureError(f"{key[0]}: the first replay differs from the eager result")
@@ -230,6 +231,27 @@ class CapturedReference:
             item.recording.close()
         self._found.clear()
         self._backend.close()
+
+
+@contextmanager
+def masks_as_called() -> Iterator[None]:
+    """While inside, Transformers decides which masks a forward needs as it does in a call.
+
+    While a CUDA stream is capturing, Transformers takes the forward for one that is traced: `is_tracing` says so, and
+    a causal mask that a call leaves to attention's own `is_causal` is made all the same. The layers would then be
+    recorded with a mask that the call before had not, so by other kernels than a call takes; and compiled layers,
+    whose guards know the call without a mask, would be compiled anew inside the capture, which no capture survives.
+    Nothing is read from the device for deciding as in a call: without an attention mask the shapes alone decide, and
+    positions of three rows are not looked through for packed prompts. On the CPU the recorder refuses such a read.
+    """
+    from transformers import masking_utils
+
+    asked = masking_utils.is_tracing
+    masking_utils.is_tracing = lambda tensor=None: False
+    try:
+        yield
+    finally:
+        masking_utils.is_tracing = asked
 
 
 def merge(engine: ReferenceEngine) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
 
-from kit.engine import reference
+from kit.campaign.floor import forms
+from kit.engine import baseline, reference
 from kit.engine.baseline import (
     CapturedReference,
     CompileTimeoutError,
@@ -13,8 +19,11 @@ from kit.engine.baseline import (
     NativeForm,
     ReferenceCalls,
     compiled_layers,
+    masks_as_called,
     merge,
 )
+from kit.engine.baseline_batch import CapturedBatches
+from kit.engine.capture import Backend, Recording, choose
 from kit.engine.graph import GraphEngine
 from kit.engine.native import NativeEngine
 from kit.engine.reference import ReferenceEngine
@@ -106,3 +115,86 @@ def test_compiling_that_takes_too_long_is_given_up_and_undone(official: Referenc
     with compiled_layers(official, seconds=-1.0), pytest.raises(CompileTimeoutError, match="took more than"):
         ReferenceCalls(official).run(prepared)
     assert ReferenceCalls(official).run(prepared) == expected
+
+
+# ---------------------------------------------------------------- what the layers get while a stream is capturing
+
+Masks = list[tuple[int, ...] | None]  # shape of the attention mask that each call of a decoder layer got
+
+
+@contextmanager
+def masks_of_layers(engine: ReferenceEngine) -> Iterator[Masks]:
+    found: Masks = []
+
+    def note(layer: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        mask = kwargs["attention_mask"]
+        found.append(None if mask is None else tuple(mask.shape))
+
+    layers = engine.model.get_base_model().model.language_model.layers
+    handles = [layer.register_forward_pre_hook(note, with_kwargs=True) for layer in layers]
+    yield found
+    for handle in handles:
+        handle.remove()
+
+
+@pytest.fixture
+def capturing(monkeypatch: pytest.MonkeyPatch) -> Backend:
+    """The CPU's backend, while whose recordings Transformers believes that a CUDA stream is capturing."""
+    from transformers.utils import import_utils
+
+    backend = choose(torch.device("cpu"))
+    record = backend.record
+
+    def recorded(forward: Callable[[], Tensor], group: str) -> Recording:
+        with monkeypatch.context() as patch:
+            patch.setattr(import_utils, "is_cuda_stream_capturing", lambda: True)
+            return record(forward, group)
+
+    monkeypatch.setattr(backend, "record", recorded)
+    return backend
+
+
+@pytest.mark.parametrize("body", [text(30), images((256, 256))], ids=["text", "image"])
+def test_recorded_the_layers_get_no_mask_as_in_a_call(official: ReferenceEngine, capturing: Backend, body: bytes) -> None:
+    """Compiled layers would be compiled anew inside the capture otherwise."""
+    prepared, captured = official.prepare(body), CapturedReference(official, capturing)
+    with masks_of_layers(official) as masks:
+        assert captured.run(prepared) == logits_of(official, body)
+    assert set(masks) == {None}
+    captured.close()
+
+
+def test_left_to_itself_transformers_makes_a_mask_while_recording(
+    official: ReferenceEngine, capturing: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why `masks_as_called` is there: without this, it can go."""
+    monkeypatch.setattr(baseline, "masks_as_called", nullcontext)
+    captured = CapturedReference(official, capturing)
+    prepared = official.prepare(text(30))
+    tokens = len(prepared.questions[0].input_ids)
+    with masks_of_layers(official) as masks:
+        captured.run(prepared)
+    assert (1, 1, tokens, tokens) in masks
+    captured.close()
+
+
+@pytest.mark.parametrize("change", [forms.doubled, forms.padded], ids=["row0", "padded"])
+def test_a_batch_is_recorded_with_the_masks_it_was_run_with(
+    official: ReferenceEngine, capturing: Backend, change: Callable[[dict[str, Tensor]], dict[str, Tensor]]
+) -> None:
+    prepared, captured = official.prepare(images((256, 256))), CapturedBatches(official, capturing)
+    with torch.inference_mode(), masks_of_layers(official) as masks:
+        captured.forward(change(official.inputs(prepared, prepared.questions[0])), prepared.grids * 2)
+    half = len(masks) // 2
+    assert masks[:half] == masks[half:]
+    assert any(masks) == (change is forms.padded)
+    captured.close()
+
+
+def test_transformers_asks_for_itself_again_afterwards() -> None:
+    from transformers import masking_utils
+
+    before = masking_utils.is_tracing
+    with masks_as_called():
+        assert masking_utils.is_tracing is not before
+    assert masking_utils.is_tracing is before
