@@ -36,11 +36,15 @@ def floor(
     draw: Annotated[
         Path | None, typer.Option(help="On a GPU: take the other draw from this ledger, run or bundle folder.")
     ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all of it, also what an interrupted floor has kept.")] = False,
 ) -> None:
-    """Measure the reference against itself under changes proved harmless. The last line of output is JSON."""
+    """Measure the reference against itself under changes proved harmless. The last line of output is JSON.
+
+    With --out or --run finished passes are kept, and the same command goes on from them after an interruption.
+    """
     from kit.campaign.floor import report, running
 
-    document = running.run(profile, prompts, out=out, run_id=run, draw=draw)
+    document = running.run(profile, prompts, out=out, run_id=run, draw=draw, fresh=fresh)
     report.show(document)
     emit(report.line(document))
     raise typer.Exit(running.exit_code(document))

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from kit import runtime
 from kit.campaign.floor import asking
 from kit.campaign.floor.asking import Answer
-from kit.evidence.floats import decode_float32, decode_float64, float32_hex, float64_hex
+from kit.campaign.floor.passes import answers_json, read_answers, read_rows, rows_json
 from kit.evidence.records import write_atomic
 from kit.profile import PROJECT_ROOT, load_profile
 
@@ -45,11 +46,16 @@ class OtherCpu:
     answers: list[Answer]
     truths: list[Tensor]
 
+    def to_json(self) -> dict[str, Any]:
+        return {"capability": self.capability, "answers": answers_json(self.answers), "truths": rows_json(self.truths)}
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> OtherCpu:
+        return OtherCpu(found["capability"], read_answers(found["answers"]), read_rows(found["truths"]))
+
 
 def answers_of(profile_path: str, prompts: int, proof: int, *, protocol: bool = True) -> OtherCpu:
     """Run the other process; arguments as `asking.questions` takes them. Raises OtherCpuError with the end of what it said."""
-    import torch
-
     with tempfile.TemporaryDirectory(prefix="kit-floor-") as folder:
         file = Path(folder) / "answers.json"
         asked = {"profile": profile_path, "prompts": prompts, "protocol": protocol, "proof": proof}
@@ -62,9 +68,7 @@ def answers_of(profile_path: str, prompts: int, proof: int, *, protocol: bool = 
                 f"{done.returncode}: {done.stderr.strip()[-2000:]}"
             )
         found = json.loads(file.read_text())
-    answers = [Answer(decode_float32(logits), bytes.fromhex(row)) for logits, row in found["answers"]]
-    truths = [torch.tensor(decode_float64(row), dtype=torch.float64) for row in found["truths"]]
-    return OtherCpu(found["capability"], answers, truths)
+    return OtherCpu.from_json(found)
 
 
 def capability() -> str:
@@ -88,12 +92,7 @@ def write(file: Path, profile: Profile, prompts: int, proof: int, *, protocol: b
     official.close()
     official.reference.close()
     rows = oracle_rows(load_oracle(profile), asked[:proof], "alone") if proof else []
-    document: dict[str, Any] = {
-        "capability": capability(),
-        "answers": [[float32_hex(answer.logits), answer.row.hex()] for answer in answers],
-        "truths": [float64_hex(row.tolist()) for row in rows],
-    }
-    write_atomic(file, json.dumps(document).encode())
+    write_atomic(file, json.dumps(OtherCpu(capability(), answers, rows).to_json()).encode())
 
 
 if __name__ == "__main__":

@@ -1,23 +1,32 @@
 """`kit floor`: measure the noise floor of a profile's reference, form by form, and prove each form harmless first.
 
-Covers: the order of the work on a CPU and on a GPU, floor.json beside it or in a run, and the outcome: a form whose
-proof fails is not measured, and fails the command unless the form is optional. Does not cover: what a form is
-(`forms`), or figures (`document`).
+Covers: the order of the work on a CPU and on a GPU, floor.json beside it or in a run, where finished passes lie until it
+is written, and the outcome: a form whose proof fails is not measured, and fails the command unless the form is optional.
+Does not cover: what a form is (`forms`), when a kept pass is taken again (`passes`), or figures (`document`).
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kit import runtime
 from kit.campaign import draws, tune
 from kit.campaign.floor import asking, forms, other_cpu
 from kit.campaign.floor.document import FILE, document, rows_of
+from kit.campaign.floor.passes import (
+    Passes,
+    answers_json,
+    circumstances,
+    read_answers,
+    read_rows,
+    rows_json,
+    say,
+    stoppable,
+)
 from kit.campaign.floor.proof import PROMPTS, Proof, oracle_rows, proof_of
 from kit.campaign.run_folder import run_file
 from kit.engine import autotune
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     from kit.engine.reference import ReferenceEngine
     from kit.profile import Profile
 
+Kind = TypeVar("Kind")
 DEFAULT_PROMPTS, FEWEST = 600, 6
 
 
@@ -46,13 +56,15 @@ def run(
     run_id: str = "",
     protocol: bool = True,
     draw: Path | None = None,
+    fresh: bool = False,
 ) -> dict[str, Any]:
     """floor.json of a profile, also written to `out` and into the run `run_id`, which must not be sealed yet.
 
     prompts: generated questions, two thirds text. protocol: ask the protocol's own beside them, as a run's floor must.
     draw: a ledger, or the folder of a run, whose winners are the other draw, instead of drawing one now.
+    fresh: measure all of it, also what an interrupted floor of the same name has kept.
     Raises FloorError, AutotuneError for a draw that does not fit, RunError for a sealed run, NoDeviceError without the
-    profile's device.
+    profile's device, KeyboardInterrupt on SIGTERM or Ctrl-C with a sentence that says what is kept and how to go on.
     """
     profile = runtime.on_device(profile_path)
     if prompts < FEWEST:
@@ -62,13 +74,26 @@ def run(
     other = autotune.read_ledger(draw) if draw is not None else None
     if other is not None:
         tune.check_start(profile, other)
-    with run_file(profile_path, run_id, FILE) as kept:
-        floor = _Floor(profile, profile_path, prompts, protocol)
-        result = floor.measure(_ledger_beside(kept), other)
+    with run_file(profile_path, run_id, FILE) as kept, stoppable():
+        passes = Passes(_work_folder(out, kept), fresh=fresh)
+        try:
+            floor = _Floor(profile, profile_path, prompts, protocol, passes)
+            result = floor.measure(_ledger_beside(kept), other)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(passes.interrupted()) from None
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_json(file, result)
+        passes.remove()
     return result
+
+
+def _work_folder(out: Path | None, kept: Path | None) -> Path | None:
+    """Where passes are kept: beside the run, whose own folder is sealed as it is, or beside the output file."""
+    if kept is not None:
+        run = kept.parents[1]
+        return run.parent / f".floor-{run.name}"
+    return out.parent / f"{out.name}.passes" if out is not None else None
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
@@ -97,10 +122,12 @@ def two_draws(
 class _Floor:
     """One measurement: the questions, the answers alone, and what each form made of them."""
 
-    def __init__(self, profile: Profile, profile_path: str, prompts: int, protocol: bool) -> None:
+    def __init__(self, profile: Profile, profile_path: str, prompts: int, protocol: bool, passes: Passes) -> None:
         self.profile, self.path, self.prompts, self.protocol = profile, profile_path, prompts, protocol
         self.asked = asking.questions(self.profile, prompts, protocol=protocol)
         self.proved_on = self.asked[: min(PROMPTS, prompts)]
+        self.passes = passes
+        self.passes.under.update(circumstances(profile, self.asked, len(self.proved_on)))
         self.alone: list[Answer] = []
         self.truths: list[Tensor] = []  # the oracle's rows of `proved_on`, alone
         self.changed: dict[str, list[Answer]] = {}
@@ -111,30 +138,47 @@ class _Floor:
         """floor.json. Process settings of the profile must be in force. first, second: winners, on a GPU; else drawn."""
         on_gpu = self.profile.runtime.device == "cuda"
         none: AbstractContextManager[list[dict[str, Any]]] = nullcontext([])
-        with two_draws(self.path, first, second) if on_gpu else none as ledgers:
-            if ledgers:
-                autotune.install(ledgers[0]["winners"])
+        with self._two_draws(first, second) if on_gpu else none as ledgers:
+            _install(ledgers[:1])
             from kit.engine import reference
             from kit.engine.oracle import load_oracle
 
             oracle, engine = load_oracle(self.profile), reference.load(self.profile)
-            self.truths = oracle_rows(oracle, self.proved_on, "alone")
-            self._alone(engine)
-            for form in ("row0", "padded"):
-                self._batched(oracle, engine, form)
+            self.passes.under["checkpoint"] = oracle.digest
+            self._truths(oracle)
+            self._alone(engine, ledgers)
+            self._batched(oracle, engine, "row0", ledgers)
             if on_gpu:
                 self._draw(oracle, engine, ledgers)
+            # Last of those in this process: of all forms, the one that may be missing says least.
+            self._batched(oracle, engine, "padded", ledgers)
             engine.close()
             oracle.close()
         if not on_gpu:
             self._instructions()
         temperatures = {name: oracle.calibration.for_images(name == "image") for name in ("text", "image")}
-        rows = rows_of(self.asked, self.alone, self.changed, self.profile)
-        return document(self.profile, oracle.digest, temperatures, rows, self.proofs, self.details)
+        changed, proofs = _in_order(self.changed), _in_order(self.proofs)
+        rows = rows_of(self.asked, self.alone, changed, self.profile)
+        return document(self.profile, oracle.digest, temperatures, rows, proofs, self.details)
 
-    def _alone(self, engine: ReferenceEngine) -> None:
-        with _said(f"{len(self.asked)} questions alone"):
-            self.alone = self._asked_alone(engine)
+    @contextmanager
+    def _two_draws(
+        self, first: dict[str, Any] | None, second: dict[str, Any] | None
+    ) -> Iterator[list[dict[str, Any]]]:
+        """Both ledgers. Drawn ones are kept too: under others no kept pass could be taken again."""
+        given = [ledger and ledger["digest"] for ledger in (first, second)]
+        before = self.passes.find("draws", given=given)
+        with two_draws(self.path, *(before or (first, second))) as ledgers:
+            if before is None:
+                self.passes.keep("draws", ledgers, given=given)
+            yield ledgers
+
+    def _truths(self, oracle: Oracle) -> None:
+        found = self.passes.take("oracle", lambda: rows_json(oracle_rows(oracle, self.proved_on, "alone")))
+        self.truths = read_rows(found)
+
+    def _alone(self, engine: ReferenceEngine, ledgers: Sequence[Mapping[str, Any]]) -> None:
+        self.alone = self._answers("alone", "alone", ledgers[:1], lambda: self._asked_alone(engine))
 
     def _asked_alone(self, engine: ReferenceEngine) -> list[Answer]:
         """Recordings are made anew each time: they keep the kernels that were chosen when they were made."""
@@ -146,41 +190,76 @@ class _Floor:
         finally:
             official.close()
 
-    def _batched(self, oracle: Oracle, engine: ReferenceEngine, form: Literal["row0", "padded"]) -> None:
+    def _batched(
+        self,
+        oracle: Oracle,
+        engine: ReferenceEngine,
+        form: Literal["row0", "padded"],
+        ledgers: Sequence[Mapping[str, Any]],
+    ) -> None:
         self.details[form] = forms.WHAT[form]
-        if self._proved(form, oracle_rows(oracle, self.proved_on, form)):
-            with _said(f"{len(self.asked)} questions as {forms.WHAT[form]}"):
-                self.changed[form] = list(asking.batched(engine, self.asked, form))
+        if self._proved(form, lambda: oracle_rows(oracle, self.proved_on, form)):
+            self.changed[form] = self._answers(
+                form, f"as {forms.WHAT[form]}", ledgers[:1], lambda: list(asking.batched(engine, self.asked, form))
+            )
 
     def _draw(self, oracle: Oracle, engine: ReferenceEngine, ledgers: Sequence[Mapping[str, Any]]) -> None:
-        autotune.install(ledgers[1]["winners"])
+        _install(ledgers[1:])
         first, second = (ledger["digest"][:12] for ledger in ledgers)
         self.details["draw"] = f"winners {second} instead of {first}" + (", the very same" if first == second else "")
-        if self._proved("draw", oracle_rows(oracle, self.proved_on, "alone")):
-            with _said(f"{len(self.asked)} questions under another draw"):
-                self.changed["draw"] = self._asked_alone(engine)
+        if self._proved("draw", lambda: oracle_rows(oracle, self.proved_on, "alone"), winners=ledgers[1]["digest"]):
+            self.changed["draw"] = self._answers(
+                "draw", "under another draw", ledgers[1:], lambda: self._asked_alone(engine)
+            )
 
     def _instructions(self) -> None:
-        with _said(f"{len(self.asked)} questions with other CPU instructions"):
-            there = other_cpu.answers_of(self.path, self.prompts, len(self.proved_on), protocol=self.protocol)
+        def measured() -> dict[str, Any]:
+            with _said(f"{len(self.asked)} questions with other CPU instructions"):
+                there = other_cpu.answers_of(self.path, self.prompts, len(self.proved_on), protocol=self.protocol)
+            return there.to_json()
+
+        there = other_cpu.OtherCpu.from_json(self.passes.take("instructions", measured))
         here = other_cpu.capability()
         self.details["instructions"] = f"ATen with {there.capability} instead of {here}, oneDNN with AVX2 at most"
-        if self._proved("instructions", there.truths):
+        if self._proved("instructions", lambda: there.truths):
             self.changed["instructions"] = there.answers
 
-    def _proved(self, form: str, rows: Sequence[Tensor]) -> bool:
-        proof = self.proofs[form] = proof_of(rows, self.truths)
+    def _answers(
+        self, name: str, how: str, ledgers: Sequence[Mapping[str, Any]], measure: Callable[[], list[Answer]]
+    ) -> list[Answer]:
+        """A pass over all questions under the winners of one ledger, on a GPU, and of no other pass before it."""
+
+        def measured() -> list[list[str]]:
+            _install(ledgers)
+            with _said(f"{len(self.asked)} questions {how}"):
+                return answers_json(measure())
+
+        return read_answers(self.passes.take(name, measured, winners=[ledger["digest"] for ledger in ledgers]))
+
+    def _proved(self, form: str, rows: Callable[[], Sequence[Tensor]], **own: Any) -> bool:
+        def tried() -> dict[str, Any]:
+            proof = proof_of(rows(), self.truths)
+            return {"prompts": proof.prompts, "largest": proof.largest}
+
+        proof = self.proofs[form] = Proof(**self.passes.take(f"{form} proof", tried, **own))
         found = "harmless" if proof.holds else "NOT harmless, so not measured"
-        _say(f"{form}: moves the oracle's rows by {proof.largest:.2g}: {found}")
+        say(f"{form}: moves the oracle's rows by {proof.largest:.2g}: {found}")
         return proof.holds
+
+
+def _install(ledgers: Sequence[Mapping[str, Any]]) -> None:
+    """Run with the winners of the first of some ledgers; without any nothing is autotuned."""
+    for ledger in ledgers[:1]:
+        autotune.install(ledger["winners"])
+
+
+def _in_order(found: Mapping[str, Kind]) -> dict[str, Kind]:
+    """By form, in the order that floor.json names forms in, whichever they were measured in."""
+    return {name: found[name] for name in forms.WHAT if name in found}
 
 
 @contextmanager
 def _said(what: str) -> Iterator[None]:
     started = time.perf_counter()
     yield
-    _say(f"{what}: {time.perf_counter() - started:.1f} s")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(f"{what}: {time.perf_counter() - started:.1f} s")
