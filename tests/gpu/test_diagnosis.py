@@ -15,17 +15,15 @@ if not torch.cuda.is_available():
 from kit import runtime
 from kit.campaign.diagnosis.forms import FORMS, PLAIN, library
 from kit.campaign.diagnosis.matching import Answers, Temperatures, find
-from kit.campaign.protocol import protocol_of
 from kit.contract.answer import softmax
 from kit.engine import reference
 from kit.engine.reference import ReferenceEngine
-
-ASKED = ("severity-score-3", "images-2", "images-4", "waiting-room-jpeg", "signal-data-url")
+from tests.campaign.diagnosis.asked import PROFILE, asked
 
 
 @pytest.fixture(scope="module")
 def official() -> Iterator[ReferenceEngine]:
-    profile = load_profile("params/h200-4b-synthetic.toml")
+    profile = load_profile(PROFILE)
     runtime.configure(profile)
     engine = reference.load(profile)
     yield engine
@@ -33,7 +31,7 @@ def official() -> Iterator[ReferenceEngine]:
 
 
 def test_every_form_is_named_as_itself_and_the_reference_is_as_before(official: ReferenceEngine) -> None:
-    cases = [case for case in protocol_of(official.profile).cases if case.id in ASKED]
+    cases = asked()
     before = torch.cuda.memory_allocated()
     found: dict[str, Answers] = dict(library(official, cases))
     assert torch.cuda.memory_allocated() <= before + (64 << 20)  # cuBLAS keeps a workspace; no weight was kept twice
