@@ -7,6 +7,7 @@ does. The interpreter is right in FP32 alone (it truncates to BF16), so tests/ke
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,17 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 if not any(Path("/dev").glob("nvidia[0-9]*")):
     os.environ["TRITON_INTERPRET"] = "1"
+
+
+def pytest_configure() -> None:
+    """Ctrl-C and a terminal's end mean what they usually do, in this process and those it starts; workers of xdist come here too.
+
+    What is started in the background or under nohup ignores one or both, and a process hands that on to its children: the
+    tests that interrupt one would wait for ever, or see it end by other means.
+    """
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="module")
