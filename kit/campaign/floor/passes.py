@@ -37,6 +37,8 @@ def circumstances(profile: Profile, asked: Sequence[Question], proved_on: int) -
 
     asked: its questions, the first `proved_on` of which forms are proved on. Process settings of the profile must be in force.
     """
+    processor = provenance.cpu_facts()
+    del processor["logical_cores"]  # the profile says how many threads there are
     code = {name: digest for name, digest in provenance.hash_sources().items() if name.startswith("kit/")}
     return {
         "profile": profile.sha256(),
@@ -44,7 +46,7 @@ def circumstances(profile: Profile, asked: Sequence[Question], proved_on: int) -
         "questions of the proof": proved_on,
         "code of the kit": draws.sources_digest(code),
         "packages": provenance.installed_versions(),
-        "processor": provenance.cpu_facts(),
+        "processor": processor,
         "device": provenance.device_facts(),
         "kernel settings": tune.origin(profile)["environment"],
         "process settings": runtime.settings(),
@@ -149,17 +151,35 @@ def read_rows(found: Sequence[str]) -> list[Tensor]:
     return [torch.tensor(decode_float64(row), dtype=torch.float64) for row in found]
 
 
+class Stop:
+    """Whether somebody asked a floor to end."""
+
+    asked = False
+
+    def raise_it(self, *_: object) -> None:
+        """A handler of signals."""
+        self.asked = True
+        raise KeyboardInterrupt
+
+
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """While inside, SIGTERM raises KeyboardInterrupt, as Ctrl-C does. Outside the main thread nothing changes."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def stoppable() -> Iterator[Stop]:
+    """While inside, SIGTERM raises KeyboardInterrupt, as Ctrl-C does, and it is known that either came.
+
+    What ends in the middle may raise something else on its way out: a CUDA stream that was capturing does. A Ctrl-C that is
+    ignored, as in the background, stays so; outside the main thread nothing changes.
+    """
+    stop, before = Stop(), dict[int, Any]()
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, stop.raise_it)
     try:
-        yield
+        yield stop
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def say(text: str) -> None:

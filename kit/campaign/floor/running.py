@@ -74,13 +74,15 @@ def run(
     other = autotune.read_ledger(draw) if draw is not None else None
     if other is not None:
         tune.check_start(profile, other)
-    with run_file(profile_path, run_id, FILE) as kept, stoppable():
+    with run_file(profile_path, run_id, FILE) as kept, stoppable() as stop:
         passes = Passes(_work_folder(out, kept), fresh=fresh)
         try:
             floor = _Floor(profile, profile_path, prompts, protocol, passes)
             result = floor.measure(_ledger_beside(kept), other)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(passes.interrupted()) from None
+        except BaseException as error:
+            if stop.asked or isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(passes.interrupted()) from None
+            raise
         for file in filter(None, (out, kept)):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_json(file, result)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kit import runtime
-from kit.campaign import draws
+from kit.campaign import draws, tune
 from kit.campaign.floor import asking, other_cpu, passes, running
 from kit.campaign.floor.asking import Answer, Question
 from kit.campaign.floor.other_cpu import OtherCpu
@@ -214,7 +214,7 @@ def test_passes_of_another_draw_are_not_mixed(
     """Another second draw: what ran under the first, which was given both times, is taken; the draw is not."""
     out, ledgers = tmp_path / "floor.json", [{"digest": f"digest {name}", "winners": name} for name in ("a", "bb", "cc")]
     monkeypatch.setattr(running, "_ledger_beside", lambda kept: ledgers[0])
-    monkeypatch.setattr(running.tune, "check_start", lambda profile, other: None)
+    monkeypatch.setattr(tune, "check_start", lambda profile, other: None)
     monkeypatch.setattr(autotune, "read_ledger", lambda path: ledgers[int(path.name)])
     machine.stop_at = "padded under a"
     with pytest.raises(KeyboardInterrupt):
@@ -278,11 +278,33 @@ def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "passes").iterdir()] == ["mine.txt"]
 
 
-def test_sigterm_is_as_before_afterwards() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with passes.stoppable():
-        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
-    assert signal.getsignal(signal.SIGTERM) is before
+def test_signals_are_as_before_afterwards_and_ignored_ones_stay_ignored() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with passes.stoppable() as stop:
+            assert signal.getsignal(signal.SIGTERM) == stop.raise_it
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
+
+
+def test_what_breaks_on_the_way_out_is_no_other_end(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing what was being captured raises an error of CUDA's in place of the interruption."""
+
+    def broken(engine: object, asked: object, form: str) -> Iterator[Answer]:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            yield Answer((0.0,), b"")
+        finally:
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(asking, "batched", broken)
+    with pytest.raises(KeyboardInterrupt, match="finished passes are kept"):
+        floor(tmp_path / "floor.json")
 
 
 def test_circumstances_tell_other_questions_and_are_plain_json(profile: Profile) -> None:
