@@ -32,6 +32,7 @@ from kit.checkpoint.training.slots import Layout, Slots, layout_of
 
 NICE = 10
 PATIENCE = 2.0  # seconds between two looks at whether the loop still lives
+OVERDUE = 6000  # samples of a worker that one may wait for its bucket to fill; then smaller ones fill it
 CELLS = "cells"  # beside the fields of a batch: which family and level a sample is, for the counts
 SPAN = 10**9  # sample numbers of one seed; phases and resumptions take parts of it
 PHASE_SPAN, RESUME_SPAN = 4 * 10**8, 10**7
@@ -200,20 +201,25 @@ def batches(
 ) -> Iterator[tuple[int, Bucket, dict[str, NDArray[Any]]]]:
     """(phase, bucket, arrays) without end: samples of the table's phase, gathered until a bucket is full.
 
-    A new phase starts with empty buckets.
+    A new phase starts with empty buckets. A bucket that few samples need is filled with smaller ones when it is OVERDUE.
     """
     families = list(source.levels)
     waiting: dict[Bucket, list[Encoded]] = {bucket: [] for bucket in source.settings.buckets}
+    since: dict[Bucket, int] = {}  # the number of the first sample that waits
     phase = -1
-    for now, sample in samples(rank, source, table):
+    for number, (now, sample) in enumerate(samples(rank, source, table)):
         if now != phase:
             phase = now
+            since.clear()
             for held in waiting.values():
                 held.clear()
-        bucket = bucket_for(source.settings.buckets, len(sample.ids), sample.patches)
+        overdue = [bucket for bucket in source.settings.buckets if number - since.get(bucket, number) > OVERDUE]
+        size = len(sample.ids), sample.patches
+        bucket = bucket_for(overdue, *size) or bucket_for(source.settings.buckets, *size)
         if bucket is None:
             too_long[families.index(sample.family)] += 1
             continue
+        since.setdefault(bucket, number)
         held = waiting[bucket]
         held.append(sample)
         if len(held) == bucket.batch:
@@ -221,6 +227,7 @@ def batches(
             arrays[CELLS] = np.array([source.cell(item.family, item.level) for item in held], np.int32)
             yield phase, bucket, arrays
             waiting[bucket] = []
+            del since[bucket]
 
 
 def samples(rank: int, source: Source, table: Table) -> Iterator[tuple[int, Encoded]]:

@@ -47,13 +47,16 @@ def sized(buckets: Sequence[Bucket], step_tokens: int) -> tuple[Bucket, ...]:
     return tuple(dataclasses.replace(bucket, batch=max(1, step_tokens // bucket.tokens)) for bucket in buckets)
 
 
-STEP_TOKENS = 36_864  # of every bucket, so that what works on tokens alone has one shape
+STEP_TOKENS = 36_864  # of every bucket, which divides it, so that what works on tokens alone has one shape
 BUCKETS = sized(
     (
-        *(Bucket(tokens, 0, 1) for tokens in (64, 128, 192, 256, 384, 512)),
+        *(Bucket(tokens, 0, 1) for tokens in (64, 128, 192, 256, 384, 512, 768, 1152)),
         *(
             Bucket(tokens, patches, 1)
-            for tokens, patches in ((192, 288), (256, 288), (384, 640), (384, 1024), (512, 1024), (512, 1536))
+            for tokens, patches in (
+                *((192, 288), (256, 288), (384, 640), (384, 1024), (512, 1024), (512, 1536)),
+                *((768, 2304), (1536, 4096)),  # four images of 512x512 are 1,024 tokens: words need room beside them
+            )
         ),
     ),
     STEP_TOKENS,
@@ -140,7 +143,7 @@ TINY = Settings(
     seconds=900.0,
     steps=20,
     workers=1,
-    buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(512, 1024, 4)),
+    buckets=(Bucket(256, 0, 8), Bucket(512, 0, 4), Bucket(1152, 0, 1), Bucket(512, 1024, 4), Bucket(1536, 4096, 1)),
     base=Rates(share=0.5, peak=2e-3, warm_up=5, text=0.3, reason=1.0, hint=0.3),
     adapter=Rates(share=0.5, peak=1.5e-3, warm_up=5, decay=0.0),
     amounts=Amounts(held_out=2, calibration=2, permuted=4, quick=4),

@@ -49,13 +49,24 @@ def test_every_published_bucket_has_the_same_number_of_tokens() -> None:
 
 
 def test_the_largest_image_bucket_takes_several_screens() -> None:
-    assert bucket_for(BUCKETS, 500, 1025) == BUCKETS[-1] == Bucket(512, 1536, 72)
+    assert bucket_for(BUCKETS, 500, 1025) == Bucket(512, 1536, 72)
+    assert bucket_for(BUCKETS, 1200, 4096) == BUCKETS[-1] == Bucket(1536, 4096, 24)
+
+
+def test_a_long_text_has_buckets_of_its_own() -> None:
+    assert bucket_for(BUCKETS, 600, 0) == Bucket(768, 0, 48)
+    assert bucket_for(BUCKETS, 1100, 0) == Bucket(1152, 0, 32)
+
+
+def test_a_place_of_the_published_buckets_stays_small() -> None:
+    _, most = Source(dataclasses.replace(TINY, buckets=BUCKETS), TOKENIZER, dict(LEVELS)).layouts()
+    assert most < 100 * 2**20
 
 
 def test_a_smaller_step_has_the_same_buckets_with_fewer_samples_and_one_at_least() -> None:
     made = sized(BUCKETS, 256)
     assert [(bucket.tokens, bucket.patches) for bucket in made] == [(bucket.tokens, bucket.patches) for bucket in BUCKETS]
-    assert {bucket.tokens: bucket.batch for bucket in made} == {64: 4, 128: 2, 192: 1, 256: 1, 384: 1, 512: 1}
+    assert {bucket.tokens: bucket.batch for bucket in made} == {64: 4, 128: 2, 192: 1, 256: 1, 384: 1, 512: 1, 768: 1, 1152: 1, 1536: 1}
 
 
 def test_a_bucket_is_given_away_when_it_is_full() -> None:
@@ -67,6 +78,18 @@ def test_a_bucket_is_given_away_when_it_is_full() -> None:
         assert ("pixels" in arrays) == bool(bucket.patches)
         assert arrays[CELLS].shape == (bucket.batch,)
     assert not counts.any()
+
+
+def test_a_bucket_that_waits_too_long_is_filled_with_smaller_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kit.checkpoint.training.batches.OVERDUE", 40)
+    buckets = (Bucket(128, 0, 4), Bucket(256, 0, 64), Bucket(512, 1024, 2))
+    counts = np.zeros(len(LEVELS), np.int64)
+    shared = table(facts=0.95, route=0.05)
+    shared.write({"facts": 0.95, "route": 0.05}, dict.fromkeys(LEVELS, 0) | {"route": 1})
+    arrived = islice(batches(0, source(buckets), shared, counts), 120)
+    filled = [arrays["length"] for _, bucket, arrays in arrived if bucket.tokens == 256]
+    assert filled
+    assert all(min(lengths) <= 128 < max(lengths) for lengths in filled)
 
 
 def test_cells_name_the_family_and_the_level() -> None:

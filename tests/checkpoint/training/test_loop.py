@@ -283,7 +283,7 @@ def test_the_command_says_how_many_tokens_a_step_has(
     monkeypatch.setattr(sys, "argv", [*given, "--step-tokens", "400"])
     assert command.main() == 0
     (options,) = asked
-    assert [bucket.batch for bucket in options.settings.buckets] == [6, 3, 2, 1, 1, 1, 2, 1, 1, 1, 1, 1]
+    assert [bucket.batch for bucket in options.settings.buckets] == [6, 3, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1]
     assert (options.settings.amounts.held_out, options.settings.evaluate_every) == (40, 900.0)
     monkeypatch.setattr(sys, "argv", [*given, "--step-tokens", "0"])
     with pytest.raises(SystemExit, match="2"):
