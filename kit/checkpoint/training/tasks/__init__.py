@@ -13,6 +13,7 @@ from kit.checkpoint.training.tasks import (
     console,
     count,
     dialog,
+    document,
     facts,
     form,
     lingual,
@@ -35,7 +36,7 @@ class Make(Protocol):
     def __call__(self, rng: random.Random, split: Split, level: int = ...) -> Sample: ...
 
 
-_TEXT = (numbers, facts, lookup, score, match, route, triage, policy, multi, special, lingual)
+_TEXT = (numbers, facts, lookup, score, match, route, triage, policy, multi, special, lingual, document)
 _SCREENS = (console, form, dialog, count, which_image, chart, beside)
 
 
