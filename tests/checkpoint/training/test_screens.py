@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import colorsys
 import random
+import re
 
 import pytest
 
 from kit.checkpoint.training.mixture import LEVELS, SCREENS, drawn
-from kit.checkpoint.training.tasks import asking
+from kit.checkpoint.training.tasks import asking, sets
 from kit.checkpoint.training.tasks.drawing import SIGNS, Screen
 from kit.checkpoint.training.tasks.palette import APART, HUES, random_theme
 from kit.checkpoint.training.tasks.parts import candidate_texts
-from kit.checkpoint.training.tasks.which_image import PATCHES
+from kit.checkpoint.training.tasks.which_image import MOST_PATCHES
 from kit.checkpoint.training.vocabulary import Wordings
 
-SMALLEST, LARGEST = 65_536, 960  # pixels of an image, patches of a single screen
+SMALLEST, LARGEST = 65_536, 1536  # pixels of an image, patches of a single screen
 RED = asking.colour("red")
 
 
@@ -43,7 +44,14 @@ def test_images_are_of_sizes_that_fit_the_batches(family: str) -> None:
     for index in range(60):
         sizes = [image.size for image in drawn(family, "train", index).images]
         assert all(wide % 32 == 0 and high % 32 == 0 and wide * high >= SMALLEST for wide, high in sizes)
-        assert patches(sizes) <= (LARGEST if len(sizes) == 1 else PATCHES[len(sizes)])
+        assert patches(sizes) <= (LARGEST if len(sizes) == 1 else MOST_PATCHES)
+
+
+@pytest.mark.parametrize("split", ["train", "held-out"])
+def test_some_sets_are_large_and_most_are_not(split: str) -> None:
+    found = [patches([image.size for image in drawn("which_image", split, index).images]) for index in range(120)]  # type: ignore[arg-type]
+    assert 10 <= sum(count > 1536 for count in found) <= 50
+    assert max(found) > 2304
 
 
 def test_images_of_one_request_are_mostly_of_different_sizes() -> None:
@@ -102,3 +110,21 @@ def test_counts_go_to_eight_among_ten_marks() -> None:
         marks.add(0 if seen == "nothing" else len(seen.split(", ")))
     assert answers == set(range(9))
     assert max(marks) == 10
+
+
+def test_a_question_about_a_set_is_answered_by_what_its_pictures_show() -> None:
+    """The picture it names, the only one it is so of, or as many as it is so of."""
+    sizes = [(256, 256), (320, 256), (256, 288)]
+    for seed in range(60):
+        question, right, images, shown = sets.made(random.Random(seed), "train", sizes, ["A", "B", "C"], ["one", "two", "three"])
+        texts = candidate_texts(question)
+        asked = question["instructions"]
+        assert [image.size for image in images] == sizes
+        named = [n for n, name in enumerate("ABC") if re.search(rf"\b{name}\b", asked)]
+        if "one" in texts and len(texts) == 3:
+            chosen = shown[["one", "two", "three"].index(texts[right])]
+            assert shown.count(chosen) == 1
+        elif texts[0] == "0" and len(named) == 1:
+            assert shown[named[0]].split()[0] == texts[right]
+        elif texts[0] == "0":
+            assert int(texts[right]) <= 3

@@ -31,7 +31,7 @@ from kit.checkpoint.training.tasks.parts import Part, single
 LEVELS = 3  # the easier ones of the others: their longest texts leave no room beside a screen
 TEXTS = (facts, lookup, match, numbers, policy, route, score, triage)
 SHOWN = (console, form, dialog, count, chart)
-ROOM = 262_144  # pixels of two screens: 1,024 patches
+ROOM = 524_288  # pixels of two screens: 2,048 patches
 KEYS = ("note", "text", "record", "message", "case", "entry", "request", "given", "details", "input", "document")
 BESIDE = ("screen", "screenshot", "image", "picture", "seen", "photo", "shown", "attached", "view", "camera")
 

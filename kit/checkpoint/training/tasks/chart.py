@@ -14,7 +14,7 @@ from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 3
-LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
+LARGE = (0.0, 0.0, 0.2)  # the share of large screens, by level
 LAYOUTS = {"train": ("plain", "axis", "one-colour", "boxed", "shaded", "striped"), "calibration": ("outlined",), "held-out": ("ruled", "thin")}
 STEPS = (0.3, 0.2, 0.13)  # of the chart's height, between any bar and the one asked for, by level
 TALLEST = Wordings(

@@ -24,7 +24,7 @@ from kit.checkpoint.training.tasks.places import Places, places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 4
-LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
+LARGE = (0.0, 0.0, 0.03, 0.22)  # the share of large screens, by level
 WHICH = Wordings(
     train=("Which service is {colour}?", "Which row is {colour}?", "Which one has a {colour} mark?", "Find the {colour} service.", "What is shown in {colour}?",
            "Which entry of the console is {colour}?", "Pick the service with the {colour} status.", "Which one is {colour}?", "Where is the {colour} mark?",

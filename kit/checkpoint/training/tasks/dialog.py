@@ -14,7 +14,7 @@ from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, several
 
 LEVELS = 3
-LARGE = (0.0, 0.0, 0.07)  # the share of large screens, by level
+LARGE = (0.0, 0.0, 0.2)  # the share of large screens, by level
 LAYOUTS = {"train": ("bottom", "bottom-wide", "middle"), "calibration": ("high",), "held-out": ("low", "top")}
 WHICH = Wordings(
     train=("Which button is highlighted?", "Which button is the primary one?", "Which button is filled with colour?", "Find the main button.", "Which button stands out?", "Which button is the main one?", "Which button is coloured?",

@@ -2,7 +2,7 @@
 
 Covers: a `Screen` to draw on, and the look of each split, which no other split has: palettes, sizes, marks.
 Every size is a multiple of 32 with 65,536 pixels or more, so that no image is resized on its way to the model, and
-most have at most 288 patches, so that a batch of screens has one shape; some are larger.
+most have at most 288 patches, so that a batch of screens has one shape; some are larger, to 1,536 patches.
 Does not cover: what a screen shows (the modules of the screen families).
 """
 
@@ -33,9 +33,10 @@ SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
     "held-out": ((224, 320), (384, 192), (288, 256)),
 }
 LARGE: dict[Split, tuple[tuple[int, int], ...]] = {
-    "train": ((384, 256), (512, 256), (320, 320), (448, 320), (640, 384), (480, 288), (256, 384), (320, 416), (416, 320), (544, 288), (288, 480), (256, 512)),
+    "train": ((384, 256), (512, 256), (320, 320), (448, 320), (640, 384), (480, 288), (256, 384), (320, 416), (416, 320), (544, 288), (288, 480), (256, 512),
+              (512, 512), (512, 512), (768, 512), (640, 384), (512, 384), (384, 512), (640, 512), (480, 480), (576, 448), (512, 640), (704, 384)),
     "calibration": ((416, 256),),
-    "held-out": ((352, 288), (512, 320), (576, 352)),
+    "held-out": ((352, 288), (512, 320), (576, 352), (512, 480), (544, 512), (480, 576), (736, 512)),
 }
 MARKS: dict[Split, tuple[str, ...]] = {
     "train": ("dot", "pill", "bar", "chip", "stripe", "block", "block"), "calibration": ("square",), "held-out": ("diamond", "ring", "flag"),

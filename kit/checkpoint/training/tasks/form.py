@@ -16,7 +16,7 @@ from kit.checkpoint.training.tasks.places import places
 from kit.checkpoint.training.vocabulary import Wordings, code, several, word, written
 
 LEVELS = 4
-LARGE = (0.0, 0.0, 0.0, 0.07)  # the share of large screens, by level
+LARGE = (0.0, 0.0, 0.03, 0.22)  # the share of large screens, by level
 LAYOUTS = {"train": ("framed", "filled", "thick", "beside", "beside", "tinted", "ruled", "barred", "flagged"), "calibration": ("rounded",), "held-out": ("underlined", "double")}
 WRONG = Wordings(
     train=("Which field is wrong?", "Which field has an error?", "Which field is marked red?", "Find the field with the red frame.", "What must be corrected?", "Which field is red?", "Where is the error?",

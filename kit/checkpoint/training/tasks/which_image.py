@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from PIL import Image
 
 from kit.checkpoint.training.samples import Question, Sample, Split
-from kit.checkpoint.training.tasks import asking, chart, console, dialog, form, pictures
+from kit.checkpoint.training.tasks import asking, chart, console, dialog, form, pictures, sets
 from kit.checkpoint.training.tasks.asking import Trait
 from kit.checkpoint.training.tasks.drawing import (
     SIGNS,
@@ -20,7 +20,16 @@ from kit.checkpoint.training.tasks.drawing import (
     Screen,
     colour_word,
 )
-from kit.checkpoint.training.tasks.parts import Part, choice, listed, score, single, told, yes_or_no
+from kit.checkpoint.training.tasks.parts import (
+    Part,
+    choice,
+    listed,
+    score,
+    sentence_case,
+    single,
+    told,
+    yes_or_no,
+)
 from kit.checkpoint.training.tasks.places import ORDINALS, caption
 from kit.checkpoint.training.vocabulary import Wordings, several
 
@@ -31,6 +40,10 @@ ODD = 0.35  # the share of images that are of another size, in splits that are n
 SIDES = range(128, 641, 32)  # pixels of train's images
 TRAINED = tuple((wide, high) for wide in SIDES for high in SIDES if 65_536 <= wide * high <= 131_072 and max(wide, high) <= 3.5 * min(wide, high))
 PATCHES = {2: 1024, 3: 1024, 4: 1312}  # of 16x16, of all images of one request at most: with the text they fit every batch
+LARGE = (0.0, 0.0, 0.0, 0.22)  # the share of requests with large images, by level
+LARGE_SIZES = ((512, 512), (512, 512), (512, 512), (768, 512), (640, 384), (512, 384), (384, 512), (512, 640), (480, 480), (640, 512), (512, 256), (384, 384), (576, 448))
+MOST_PATCHES = 4096  # of all images of one request
+FULL = 0.3  # the share of the last level's requests whose pictures each show much
 LEAST = 256  # patches of one image at least
 ALIKE = 0.2  # the share of train's requests whose images are all of one size
 SHAPES = ("circle", "square", "triangle", "cross")
@@ -85,36 +98,39 @@ STATES = Wordings(
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: which of two has a colour; 1: is one, how many, three; 2: shapes; 3: gauges, four."""
+    """0: which of two has a colour; 1: is one, how many, three; 2: shapes; 3: gauges, four, large ones, much on each."""
     return single(rng, "which_image", split, level, part(rng, split, level))
 
 
 def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     """Some images and which of them is meant, whether one is, or how many are."""
     count = rng.choice(((2,), (2, 2, 3), (2, 2, 3), (2, 3, 3, 4, 4))[level])
+    sizes = _large(rng, count) if rng.random() < LARGE[level] else _sizes(rng, split, count)
     kinds = (_colours, _shapes, _gauges)[: max(level, 1)]
     if split == "train" and level > 1:
         kinds = (*kinds, *MORE[level])
     kind = rng.choice(kinds)
     state = STATES.pick(rng, split, n=count)
-    if level > 0 and kind in (_colours, _shapes) and rng.random() < 0.6:
+    if level > 2 and rng.random() < FULL:
+        question, right, images, shown = sets.made(rng, split, sizes, _named(rng, split, NAMED, count), _named(rng, split, OPTIONS, count))
+    elif level > 0 and kind in (_colours, _shapes) and rng.random() < 0.6:
         judge = _any if rng.random() < asking.QUANTIFIED[split] else _named_colour if split == "train" and rng.random() < 0.12 else _judged
-        question, right, images, shown = judge(rng, split, count, kind is _shapes)
-        question["instructions"] = asking.written(question["instructions"])
-        return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
-    target = rng.randrange(count)
-    asked, images, shown = kind(rng, split, count, target)
-    texts = _named(rng, split, OPTIONS, count)
-    if level == 0 or rng.random() < 0.5:
-        question, right = listed(rng, asked, texts), target
+        question, right, images, shown = judge(rng, split, sizes, kind is _shapes)
     else:
-        question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
-    question["instructions"] = asking.written(question["instructions"])
+        target = rng.randrange(count)
+        asked, images, shown = kind(rng, split, sizes, target)
+        texts = _named(rng, split, OPTIONS, count)
+        if level == 0 or rng.random() < 0.5:
+            question, right = listed(rng, asked, texts), target
+        else:
+            question, right = choice(rng, asked, texts[target], [text for n, text in enumerate(texts) if n != target])
+    question["instructions"] = sentence_case(asking.written(question["instructions"]))
     return Part(state, question, right, images, caption(ORDINALS, shown, told(question, right)))
 
 
-def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
+def _judged(rng: random.Random, split: Split, sizes: Sizes, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
     """Yes or no about one image, or how many of them show it; the images and what each shows."""
+    count = len(sizes)
     what, rest = _one(rng, split, shapes)
     called = what if shapes else colour_word(rng, what)
     trait = (asking.shape if shapes else asking.colour)(called)
@@ -132,8 +148,9 @@ def _judged(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple
         shown = [what] * right + [rng.choice(rest) for _ in range(count - right)]
         rng.shuffle(shown)
         asked = asking.how_many(rng, split, "image", trait, (MANY_SHAPES if shapes else MANY_COLOURS).pick(rng, split, what=called))
-        question = score(asked, [str(n) for n in range(count + 1)])
-    return question, right, *(_shape_images if shapes else _colour_images)(rng, split, shown)
+        top = max(count, sets.MOST) if split == "train" and rng.random() < 0.4 else count
+        question = score(asked, [str(n) for n in range(top + 1)])
+    return question, right, *(_shape_images if shapes else _colour_images)(rng, split, sizes, shown)
 
 
 def _one(rng: random.Random, split: Split, shapes: bool) -> tuple[str, list[str]]:
@@ -142,17 +159,19 @@ def _one(rng: random.Random, split: Split, shapes: bool) -> tuple[str, list[str]
     return what, [item for item in (_kinds(split) if shapes else STATUS) if item != what]
 
 
-def _any(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
+def _any(rng: random.Random, split: Split, sizes: Sizes, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
     """Whether any, every or no image shows it."""
+    count = len(sizes)
     what, rest = _one(rng, split, shapes)
     trait = asking.shape(what) if shapes else asking.colour(colour_word(rng, what))
     question, right, which_so = asking.quantified(rng, split, "image", trait, count)
     shown = [what if so else rng.choice(rest) for so in which_so]
-    return question, right, *(_shape_images if shapes else _colour_images)(rng, split, shown)
+    return question, right, *(_shape_images if shapes else _colour_images)(rng, split, sizes, shown)
 
 
-def _named_colour(rng: random.Random, split: Split, count: int, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
+def _named_colour(rng: random.Random, split: Split, sizes: Sizes, shapes: bool) -> tuple[Question, int, list[Image.Image], list[str]]:
     """In which colour one image has something, be it a shape or a banner."""
+    count = len(sizes)
     target, colours = rng.randrange(count), [rng.choice(STATUS[:4]) for _ in range(count)]
     if rng.random() < NEIGHBOURS:
         colours = rng.sample(STATUS[:4], count)
@@ -161,8 +180,8 @@ def _named_colour(rng: random.Random, split: Split, count: int, shapes: bool) ->
     others = [colour_word(rng, item) for item in STATUS if item != colours[target]]
     question, right = choice(rng, asked, colour_word(rng, colours[target]), rng.sample(others, rng.randint(1, 4)))
     if shapes:
-        return question, right, *_signs(rng, split, [(rng.choice(_kinds(split)), colour) for colour in colours])
-    return question, right, *_colour_images(rng, split, colours)
+        return question, right, *_signs(rng, split, sizes, [(rng.choice(_kinds(split)), colour) for colour in colours])
+    return question, right, *_colour_images(rng, split, sizes, colours)
 
 
 def _named(rng: random.Random, split: Split, wordings: Wordings, count: int) -> list[str]:
@@ -185,6 +204,14 @@ def _sizes(rng: random.Random, split: Split, count: int) -> Sizes:
     return rng.sample(sizes, count)
 
 
+def _large(rng: random.Random, count: int) -> Sizes:
+    """Large images, of one size at times, that fit a batch together."""
+    while True:
+        sizes = [rng.choice(LARGE_SIZES)] * count if rng.random() < ALIKE else [rng.choice(LARGE_SIZES) for _ in range(count)]
+        if sum(map(_patches, sizes)) <= MOST_PATCHES:
+            return sizes
+
+
 def _patches(size: tuple[int, int]) -> int:
     return size[0] * size[1] // 256
 
@@ -194,27 +221,28 @@ def _kinds(split: Split) -> Sequence[str]:
     return SIGNS if split == "train" else SHAPES
 
 
-def _shapes(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+def _shapes(rng: random.Random, split: Split, sizes: Sizes, target: int) -> Shown:
+    count = len(sizes)
     shape, rest = _one(rng, split, True)
     if count > 2 and rng.random() < asking.UNLIKE[split]:
         other = rng.choice(rest)
         shown = [other if n == target else shape for n in range(count)]
-        return asking.only(rng, split, "image", asking.not_shape(shape)), *_shape_images(rng, split, shown)
+        return asking.only(rng, split, "image", asking.not_shape(shape)), *_shape_images(rng, split, sizes, shown)
     shown = [shape if n == target else rng.choice(rest) for n in range(count)]
     asked = asking.which(rng, split, "image", asking.shape(shape), SHAPE.pick(rng, split, what=shape))
-    return asked, *_shape_images(rng, split, shown)
+    return asked, *_shape_images(rng, split, sizes, shown)
 
 
-def _shape_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
+def _shape_images(rng: random.Random, split: Split, sizes: Sizes, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
     """Images of these shapes, and the shapes with their colours."""
-    return _signs(rng, split, [(kind, rng.choice(STATUS)) for kind in shown])
+    return _signs(rng, split, sizes, [(kind, rng.choice(STATUS)) for kind in shown])
 
 
-def _signs(rng: random.Random, split: Split, signs: Sequence[tuple[str, str]]) -> tuple[list[Image.Image], list[str]]:
+def _signs(rng: random.Random, split: Split, sizes: Sizes, signs: Sequence[tuple[str, str]]) -> tuple[list[Image.Image], list[str]]:
     """An image of each shape in its colour, and what they show."""
     images, seen = [], []
     varied = split == "train" and rng.random() < VARIED
-    for (kind, colour), size in zip(signs, _sizes(rng, split, len(signs)), strict=True):
+    for (kind, colour), size in zip(signs, sizes, strict=True):
         if varied or kind not in SHAPES:
             images.append(pictures.sign(rng, split, size, kind, colour))
             seen.append(f"{colour} {kind}")
@@ -230,23 +258,23 @@ def _signs(rng: random.Random, split: Split, signs: Sequence[tuple[str, str]]) -
     return images, seen
 
 
-def _colours(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+def _colours(rng: random.Random, split: Split, sizes: Sizes, target: int) -> Shown:
+    count = len(sizes)
     colour, rest = _one(rng, split, False)
     if count > 2 and rng.random() < asking.UNLIKE[split]:
         other = rng.choice(rest)
         shown = [other if n == target else colour for n in range(count)]
-        return asking.only(rng, split, "image", asking.not_colour(colour_word(rng, colour))), *_colour_images(rng, split, shown)
+        return asking.only(rng, split, "image", asking.not_colour(colour_word(rng, colour))), *_colour_images(rng, split, sizes, shown)
     shown = [colour if n == target else rng.choice(rest) for n in range(count)]
     word = colour_word(rng, colour)
     asked = asking.which(rng, split, "image", asking.colour(word), COLOUR.pick(rng, split, what=word))
-    return asked, *_colour_images(rng, split, shown)
+    return asked, *_colour_images(rng, split, sizes, shown)
 
 
-def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
+def _colour_images(rng: random.Random, split: Split, sizes: Sizes, shown: list[str]) -> tuple[list[Image.Image], list[str]]:
     """Images of something in these colours, a banner or a shape, and the colours."""
     if rng.random() < 0.35:
-        return _signs(rng, split, [(rng.choice(_kinds(split)), colour) for colour in shown])
-    sizes = _sizes(rng, split, len(shown))
+        return _signs(rng, split, sizes, [(rng.choice(_kinds(split)), colour) for colour in shown])
     if split == "train" and rng.random() < VARIED:
         return [pictures.banner(rng, split, size, colour) for size, colour in zip(sizes, shown, strict=True)], shown
     images = []
@@ -266,15 +294,16 @@ def _colour_images(rng: random.Random, split: Split, shown: list[str]) -> tuple[
     return images, shown
 
 
-def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+def _gauges(rng: random.Random, split: Split, sizes: Sizes, target: int) -> Shown:
     """Gauges that are filled to different parts; in train also upright, of any size, and not all alike."""
+    count = len(sizes)
     if split == "train" and rng.random() < VARIED:
-        return _free_gauges(rng, split, count, target)
+        return _free_gauges(rng, split, sizes, target)
     highest = rng.randint(45, 98)
     fills = [highest if n == target else rng.randint(4, highest - 16) for n in range(count)]
     top, tall = rng.randint(40, 120), rng.choice((30, 44, 58))
     images = []
-    for fill, size in zip(fills, _sizes(rng, split, count), strict=True):
+    for fill, size in zip(fills, sizes, strict=True):
         screen = Screen(rng, split, size)
         if split == "train":  # whose images may be lower than all of this
             top, tall = min(top, screen.bottom - 50), min(tall, 46)
@@ -287,11 +316,11 @@ def _gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
     return asked, images, [str(fill // 10) for fill in fills]
 
 
-def _free_gauges(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+def _free_gauges(rng: random.Random, split: Split, sizes: Sizes, target: int) -> Shown:
     """Lying or upright, of any size where only how full they are is asked, else all of one length."""
+    count = len(sizes)
     highest = rng.randint(40, 99)
     fills = [highest if n == target else rng.randint(3, highest - 16) for n in range(count)]
-    sizes = _sizes(rng, split, count)
     alike, upright = rng.random() < 0.4, rng.random() < 0.4
     length = rng.uniform(90, min(size[1] if upright else size[0] for size in sizes) - 44)
     images = []
@@ -302,23 +331,25 @@ def _free_gauges(rng: random.Random, split: Split, count: int, target: int) -> S
     return asking.which(rng, split, "image", traits, own), images, [str(fill // 10) for fill in fills]
 
 
-def _both(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+def _both(rng: random.Random, split: Split, sizes: Sizes, target: int) -> Shown:
     """A shape in a colour, among that shape in other colours and other shapes in that colour."""
+    count = len(sizes)
     shape, others = _one(rng, split, True)
     colour, rest = _one(rng, split, False)
     near = [(shape, rng.choice(rest)), (rng.choice(others), colour)]
     signs = [(shape, colour) if n == target else rng.choice(near) for n in range(count)]
     called = f"{colour_word(rng, colour)} {shape}"
     asked = asking.which(rng, split, "image", asking.shape(called), SHAPE.pick(rng, split, what=called))
-    return asked, *_signs(rng, split, signs)
+    return asked, *_signs(rng, split, sizes, signs)
 
 
-def _screens(rng: random.Random, split: Split, count: int, target: int) -> Shown:
+def _screens(rng: random.Random, split: Split, sizes: Sizes, target: int) -> Shown:
     """Whole screens of different kinds: which of them is a form, a chart, a dialog, a list."""
+    count = len(sizes)
     kind = rng.choice(list(SCREENS))
     rest = [item for item in SCREENS if item != kind]
     shown = [kind if n == target else rng.choice(rest) for n in range(count)]
-    images = [_whole(rng, split, size, item) for item, size in zip(shown, _sizes(rng, split, count), strict=True)]
+    images = [_whole(rng, split, size, item) for item, size in zip(shown, sizes, strict=True)]
     called = rng.choice(SCREENS[kind])
     return asking.which(rng, split, "image", asking.shape(called), SHAPE.pick(rng, split, what=called)), images, shown
 
