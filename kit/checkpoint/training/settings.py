@@ -54,8 +54,9 @@ BUCKETS = sized(
         *(
             Bucket(tokens, patches, 1)
             for tokens, patches in (
-                *((192, 288), (256, 288), (384, 640), (384, 1024), (512, 1024), (512, 1536)),
-                *((768, 2304), (1536, 4096)),  # four images of 512x512 are 1,024 tokens: words need room beside them
+                *((192, 288), (256, 288), (384, 640), (384, 1024), (512, 1536)),
+                *((768, 1024), (1152, 1536)),  # long texts beside a screen or two
+                (1536, 4096),  # four images of 512x512 are 1,024 tokens: words need room beside them
             )
         ),
     ),

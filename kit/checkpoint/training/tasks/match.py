@@ -6,7 +6,7 @@ import random
 import re
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import prose, relations
+from kit.checkpoint.training.tasks import identifiers, prose, relations
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single
 from kit.checkpoint.training.vocabulary import Wordings, code, invented, word, written
 
@@ -45,7 +45,7 @@ WORDS = (1, 2, 3, 4, 4)  # of a phrase at most, by level
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: two candidates of one word; 1: to four, of two words; 2: to ten; 3: marks, four words, both named; 4: 16 to 32 in half, some long states."""
+    """0: two candidates of one word; 1: to four, of two words; 2: to ten; 3: marks, four words, both named; 4: 16 to 32 in half, identifiers, some long states."""
     return single(rng, "match", split, level, part(rng, split, level))
 
 
@@ -54,6 +54,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
     if rng.random() < (0, 0, 0, 0.25, 0.25)[level]:
         return _related(rng, split)
     count = rng.randint(2, (2, 4, 10, 10, 10)[level]) if level < 4 or rng.random() < 0.5 else rng.randint(16, 32)
+    if rng.random() < (0, 0, 0.1, 0.15, 0.3)[level]:
+        return identifiers.part(rng, split, count)
     return matched(rng, split, count, level)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 from kit.checkpoint.training.samples import Question, Sample, Split
-from kit.checkpoint.training.tasks import orders, rules
-from kit.checkpoint.training.tasks.parts import Part, choice, single, verdict, yes_or_no
+from kit.checkpoint.training.tasks import dossier, orders, rules
+from kit.checkpoint.training.tasks.parts import Part, choice, sample, single, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, code, word
 
 LEVELS = 5
+DOSSIERS = (0.0, 0.0, 0.0, 0.2, 0.25)  # the share of samples that are policy, request and approval as JSON, by level
 VERDICTS = Wordings(
     train=("Allow it|Refuse it|Escalate it", "Allowed|Not allowed|Ask a manager", "Go ahead|Stop|Hand it to a person", "The rule allows it|The rule forbids it|Somebody else decides",
            "Approve|Reject|Escalate", "Run it|Do not run it|Wait for a decision", "Allow|Refuse|Escalate", "Approve it|Reject it|Ask a person",
@@ -101,7 +102,10 @@ ASK_ALLOWED = Wordings(
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: approvals; 1: roles; 2: one limit of one digit; 3: longer limits, exceptions, steps; 4: two limits, limits by group, too."""
+    """0: approvals; 1: roles; 2: one limit of one digit; 3: longer limits, exceptions, steps, dossiers; 4: two limits, limits by group, too."""
+    if rng.random() < DOSSIERS[level]:
+        parts = dossier.parts(rng, split)
+        return sample("policy", split, level, parts, next(iter(parts.values())).state)
     return single(rng, "policy", split, level, part(rng, split, level))
 
 
