@@ -405,8 +405,8 @@ def _others(rng: random.Random, split: Split, document: Document, line: Line, sl
     rng.shuffle(rest)
     for other in rest:
         value = other.values.get(slot) or (other.values.get("who") if slot == "other" else other.values.get("place") if slot == "place" else None)
-        if slot == "thing":
-            value = other.values.get("thing")
+        if slot == "thing":  # not of a line that shares a place or a person, of which the same may be said
+            value = None if set(other.values.values()) & set(line.values.values()) else other.values.get("thing")
         if value and value != right and value not in line.values.values() and len(found) < count - 1 and rng.random() < 0.85:
             found[value] = None
     return [*found, *_fresh(rng, split, document, slot, {right, *found, *line.values.values()}, count - 1 - len(found))]

@@ -328,7 +328,7 @@ MENTIONED = Wordings(
     calibration=("Is anything said about {thing}?",), held_out=("Does {thing} appear anywhere in the {doc}?", "Is {thing} a matter of the {doc} at all?"),
 )  # fmt: skip
 UNMENTIONED = Wordings(
-    train=("Which of these is not mentioned?", "Which of these does the {doc} not mention?", "Which of these is missing from the {doc}?", "All but one of these come up in the {doc}. Which one does not?", "Which one is never named?", "About which of these is there no line?"),
+    train=("Which of these is not mentioned?", "Which of these does the {doc} not mention?", "All but one of these come up in the {doc}. Which one does not?", "Which one is never named?", "About which of these is there no line?"),
     calibration=("About which of these is nothing said?",), held_out=("Which of these does not appear in the {doc}?", "On which of these is the {doc} silent?"),
 )  # fmt: skip
 FIRST = Wordings(
