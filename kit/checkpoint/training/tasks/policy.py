@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 from kit.checkpoint.training.samples import Question, Sample, Split
-from kit.checkpoint.training.tasks import dossier, orders, rules
+from kit.checkpoint.training.tasks import bounds, dossier, orders, rules
 from kit.checkpoint.training.tasks.parts import Part, choice, sample, single, verdict, yes_or_no
 from kit.checkpoint.training.vocabulary import Wordings, code, word
 
 LEVELS = 5
+COMPOSED = 0.5  # the share of bounds and approvals whose rule and case are sentences of their own
 DOSSIERS = (0.0, 0.0, 0.0, 0.2, 0.25)  # the share of samples that are policy, request and approval as JSON, by level
 VERDICTS = Wordings(
     train=("Allow it|Refuse it|Escalate it", "Allowed|Not allowed|Ask a manager", "Go ahead|Stop|Hand it to a person", "The rule allows it|The rule forbids it|Somebody else decides",
@@ -126,6 +127,8 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
 def _approval(rng: random.Random, split: Split, names: dict[str, str], level: int) -> Part:
     allowed = rng.random() < 0.5
     yes, given, did = ("yes", "given", "has") if allowed else ("no", "missing", "has not")
+    if level > 1 and rng.random() < COMPOSED:
+        return _two(rng, split, bounds.approved(rng, split, names, allowed), allowed, level, f"approval of {names['thing']}: {given}")
     text = APPROVALS.pick(rng, split, yes=yes, given=given, did=did, **names)
     return _two(rng, split, text, allowed, level, f"approval of {names['thing']}: {given}")
 
@@ -146,6 +149,8 @@ def _capped(rng: random.Random, split: Split, names: dict[str, str], level: int)
     if allowed and level > 2 and rng.random() < 0.2:
         n = cap
     told = f"{n} is {'above' if n > cap else 'below' if n < cap else 'exactly'} {cap}, at {'most' if most else 'least'} {cap}"
+    if level > 2 and rng.random() < COMPOSED:
+        return _two(rng, split, bounds.bounded(rng, split, names, cap, n, most), allowed, level, told)
     return _two(rng, split, (CAPS if most else FLOORS).pick(rng, split, cap=cap, n=n, **names), allowed, level, told)
 
 
