@@ -180,7 +180,7 @@ def _document(rng: random.Random, split: Split, level: int, extra: Sequence[Line
     share = rng.uniform(0.3, 0.7) if with_rules and with_notes else 1.0
     rule_lines = _filled(rng, writer, RULES, wanted * share, extra) if with_rules else []
     note_lines = _filled(rng, writer, NOTES, wanted * (1 - share if with_rules else 1.0), noted) if with_notes else []
-    heads = _headed(rng, split, note_lines, level) if note_lines else ""
+    heads = _headed(rng, split, note_lines) if note_lines else ""
     names = rng.choice(NOTE_NAMES[heads]), rng.choice(RULE_NAMES)
     if rule_lines:
         form = rng.choice(("{n}. ", "Rule {n}: ", "Rule {n}. ", "§ {n} ", "({n}) "))
@@ -211,7 +211,7 @@ def _filled(rng: random.Random, writer: Writer, topics: Sequence[Topic], letters
     return lines
 
 
-def _headed(rng: random.Random, split: Split, lines: list[Line], level: int) -> str:
+def _headed(rng: random.Random, split: Split, lines: list[Line]) -> str:
     """Give every line of notes its head; what heads are: days, dates, times, points, senders, or nothing."""
     kind = rng.choice(("day", "date", "time", "time", "point", "sender", "", ""))
     if kind == "day":
