@@ -44,7 +44,7 @@ class Mixture:
 
 WEIGHTS = {
     "match": 5.0, "facts": 5.0, "lookup": 3.0, "numbers": 3.0, "score": 2.0, "route": 4.0, "triage": 2.0, "policy": 3.0,
-    "multi": 1.0, "special": 1.0, "lingual": 2.0, "document": 4.0,
+    "multi": 1.0, "special": 1.0, "lingual": 2.0, "document": 4.0, "amid": 3.0,
     "console": 2.0, "form": 1.5, "dialog": 1.5, "count": 2.0, "which_image": 1.0, "chart": 1.5, "beside": 2.0,
 }  # fmt: skip
 FULL = Mixture(WEIGHTS, {family: LEVELS[family] - 1 for family in WEIGHTS})

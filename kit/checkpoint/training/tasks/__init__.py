@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import (
+    amid,
     beside,
     chart,
     console,
@@ -36,7 +37,7 @@ class Make(Protocol):
     def __call__(self, rng: random.Random, split: Split, level: int = ...) -> Sample: ...
 
 
-_TEXT = (numbers, facts, lookup, score, match, route, triage, policy, multi, special, lingual, document)
+_TEXT = (numbers, facts, lookup, score, match, route, triage, policy, multi, special, lingual, document, amid)
 _SCREENS = (console, form, dialog, count, which_image, chart, beside)
 
 
