@@ -292,7 +292,10 @@ def _claim(rng: random.Random, split: Split, level: int, document: Document) -> 
     if not answer:
         slots = [slot for slot in line.topic.slots if f"{{{slot}}}" in said and slot not in ("thing", "things", "then")]
         slot = rng.choice(slots)
-        values[slot] = _others(rng, split, document, line, slot, values[slot], 2)[0]
+        others = _others(rng, split, document, line, slot, values[slot], 2)
+        if not others:  # of a split with few words all may stand in the line
+            return _slot(rng, split, level, document)
+        values[slot] = others[0]
     asked = document_words.CLAIMED.pick(rng, split, s=sentence_case(said.format(**_capitals(values))), doc=document.doc)
     return Part(document.state, *yes_or_no(rng, split, asked, answer), reason=f"{_told(line)} {verdict(answer)}")
 
