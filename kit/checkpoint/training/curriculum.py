@@ -24,7 +24,7 @@ MEMORY = 0.7  # what remains of older counts at every update
 JOINED_BY = 0.05  # of the phase's time
 UNSEEN = 0.5  # the error that a level counts with before it is known
 PUSHED = (0.5, 0.75)  # of the phase: between these every family is raised to its last level, ready or not
-FLOOR, CAP = 0.12, 4.0  # weight = FLOOR + error; at most CAP times the smallest
+FLOOR, CAP = 0.04, 6.0  # weight = FLOOR + error; at most CAP times the smallest
 
 
 class Table:

@@ -17,7 +17,7 @@ from kit.checkpoint.training.tasks.parts import Part, candidate_texts, sentence_
 from kit.checkpoint.training.vocabulary import Wordings, word
 
 LEVELS = 5
-LINES = ((2, 4), (4, 9), (8, 16), (14, 26), (24, 38))  # by level
+LINES = ((2, 4), (4, 9), (9, 20), (20, 40), (44, 72))  # by level
 FAMILIES = (facts, lookup, match, numbers, policy, route, score, triage)
 DEEPEST = 3  # level of the text inside: its own difficulty is learned elsewhere
 TRIES = 6  # lines drawn for one that shares no word with the question
@@ -47,7 +47,7 @@ WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
-    """0: two to four lines around a short text; 4: a page of them, about 700 to 1,000 tokens."""
+    """0: two to four lines around a short text; 4: a page of them, mostly 600 to 1,000 tokens."""
     return single(rng, "amid", split, level, part(rng, split, level))
 
 
