@@ -344,7 +344,7 @@ COUNTED = Wordings(
     calibration=("How many things were seen to be {state}?",), held_out=("How many things are described as {state}?", "How many things are reported to be {state}?"),
 )  # fmt: skip
 WHEN = Wordings(
-    train=("Under which {head} does one find {thing}?", "Which {head} has the line about {thing}?", "Where in the {doc} is {thing}: under which {head}?", "At which {head} is {thing} mentioned?", "Which {head} stands before the line on {thing}?", "{Thing} comes up under which {head}?"),
+    train=("Under which {head} does one find {thing}?", "Which {head} has the line about {thing}?", "Where in the {doc} is {thing}: under which {head}?", "At which {head} is {thing} mentioned?", "Which {head} is the line on {thing}?", "{Thing} comes up under which {head}?"),
     calibration=("Which {head} belongs to the line on {thing}?",), held_out=("With which {head} is {thing} entered?", "Find {thing} in the {doc}. Under which {head} is it?"),
 )  # fmt: skip
 AT = Wordings(
