@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kit.profile import Generated
 
 HELD_OUT = "kit-held-out/1"
-SEVERAL = ("multi",)  # families whose samples ask more than one question
+SEVERAL = ("multi",)  # families whose samples always ask more than one question
 SHIFT = 10**6  # samples of a family apart from those of another seed
 
 
@@ -49,7 +49,7 @@ def held_out(count: int, *, seed: int) -> Iterator[Case]:
 
 
 def _stream(modality: Modality, families: list[str], seed: int) -> Iterator[Case]:
-    """Cases of one modality without end, the families in turn."""
+    """Cases of one modality and one question without end, the families in turn; a sample that asks several is passed over."""
     from kit.checkpoint.training.mixture import drawn
 
     given: set[bytes] = set()
@@ -59,7 +59,7 @@ def _stream(modality: Modality, families: list[str], seed: int) -> Iterator[Case
         number += 1
         sample = drawn(families[place], "held-out", seed * SHIFT + turn)
         body = sample.body()
-        if body not in given:
+        if body not in given and len(sample.questions) == 1:
             questions = compile_questions(dict(sample.questions))
             yield Case(f"{modality}-{len(given):04d}", modality, dict(sample.expected), body, questions)
             given.add(body)
