@@ -1,8 +1,8 @@
 """Where generated questions come from: composed from word lists, or labelled ones of a training package's held-out split.
 
 Covers: the declared questions of a profile in order, under ids of one form (`text-0003`, `image-0001`), four of text
-and two with images in turn. Held-out ones are of wordings, words and layouts that no training sample has, at their
-hardest level, family after family; each asks one question with a known answer, and a request that came before is passed
+and two with images in turn. Held-out ones are of wordings, words and layouts that no training sample has, family after
+family and level after level; each asks one question with a known answer, and a request that came before is passed
 over. Does not cover: composing (`kit.campaign.prompts`) or making samples (`kit.checkpoint.training`).
 """
 
@@ -49,15 +49,18 @@ def held_out(count: int, *, seed: int) -> Iterator[Case]:
 
 
 def _stream(modality: Modality, families: list[str], seed: int) -> Iterator[Case]:
-    """Cases of one modality and one question without end, the families in turn; a sample that asks several is passed over."""
-    from kit.checkpoint.training.mixture import drawn
+    """Cases of one modality and one question without end, the families in turn and each from level to level.
+
+    A sample that asks several questions is passed over.
+    """
+    from kit.checkpoint.training.mixture import LEVELS, drawn
 
     given: set[bytes] = set()
     number = 0
     while True:
         turn, place = divmod(number, len(families))
         number += 1
-        sample = drawn(families[place], "held-out", seed * SHIFT + turn)
+        sample = drawn(families[place], "held-out", seed * SHIFT + turn, turn % LEVELS[families[place]])
         body = sample.body()
         if body not in given and len(sample.questions) == 1:
             questions = compile_questions(dict(sample.questions))

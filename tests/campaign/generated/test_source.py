@@ -44,6 +44,6 @@ def test_more_of_a_seed_begin_with_the_same_and_no_request_comes_twice() -> None
 def test_they_are_the_held_out_samples_of_the_training_package_family_after_family() -> None:
     families = [name for name in TEXT if name != "multi"]
     first = [case.body for case in islice(held_out(60, seed=4), 60) if case.modality == "text"]
-    assert first[: len(families)] == [drawn(name, "held-out", 4 * 10**6).body() for name in families]
+    assert first[: len(families)] == [drawn(name, "held-out", 4 * 10**6, 0).body() for name in families]
     images = [case.body for case in held_out(60, seed=4) if case.modality == "image"]
-    assert images[0] == drawn(next(iter(SCREENS)), "held-out", 4 * 10**6).body()
+    assert images[0] == drawn(next(iter(SCREENS)), "held-out", 4 * 10**6, 0).body()
