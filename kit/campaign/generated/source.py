@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kit.profile import Generated
 
 HELD_OUT = "kit-held-out/1"
-SEVERAL = ("multi",)  # families whose samples always ask more than one question
 SHIFT = 10**6  # samples of a family apart from those of another seed
 
 
@@ -41,7 +40,7 @@ def held_out(count: int, *, seed: int) -> Iterator[Case]:
     """`count` labelled requests of the held-out split one by one: four of text, then two with images, and so on."""
     from kit.checkpoint.training.tasks import SCREENS, TEXT
 
-    text = _stream("text", [name for name in TEXT if name not in SEVERAL], seed)
+    text = _stream("text", list(TEXT), seed)
     image = _stream("image", list(SCREENS), seed)
     block = prompts.TEXT_OF_BLOCK + prompts.IMAGE_OF_BLOCK
     for index in range(count):

@@ -73,6 +73,8 @@ Malden Merrin Nordby Oakham Ostra Pello Porto Quarr Ravno Rimini Salter Selby So
 Westow Wismar Yarrow Zelten
 """)
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 SERVICES = listed("""
 account-sync alerts api-gate archive-store auth backup basket billing cache calendar catalog chat-relay checkout cluster
 config crawler dashboard database delivery dns-edge export feed files forecast gateway geocoder identity images import

@@ -14,7 +14,7 @@ from dataclasses import replace
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import facts, lookup, match, numbers, policy, prose, route, score, triage
 from kit.checkpoint.training.tasks.parts import Part, candidate_texts, sentence_case, single
-from kit.checkpoint.training.vocabulary import Wordings, word
+from kit.checkpoint.training.vocabulary import DAYS, Wordings, word
 
 LEVELS = 5
 LINES = ((2, 4), (4, 9), (9, 20), (20, 40), (44, 72))  # by level
@@ -24,7 +24,7 @@ TRIES = 6  # lines drawn for one that shares no word with the question
 
 LINE = Wordings(
     train=("{who} {did} the {thing}.", "{who} {did} the {thing} in {place}.", "{who} {did} the {adjective} {thing}.", "{who} {did} the {thing}, as {other} had asked.", "The {thing} {was}.", "The {adjective} {thing} {was}.", "{who} and {other} {did} the {thing}.", "In {place} somebody {did} the {thing}.",
-           "{other} was there when {who} {did} the {thing}.", "For {other} {who} {did} the {thing}.", "The {thing} in {place} {was}.", "{who} has {done} the {thing}.", "{who} will see to the {thing}.", "Then {who} {did} the {thing}.", "By and by {who} {did} the {thing}.", "Some time in between {who} {did} the {thing}."),
+           "{other} was there when {who} {did} the {thing}.", "For {other} {who} {did} the {thing}.", "The {thing} in {place} {was}.", "It was {who} who {did} the {thing}.", "{who} will see to the {thing}.", "Then {who} {did} the {thing}.", "By and by {who} {did} the {thing}.", "Some time in between {who} {did} the {thing}."),
     calibration=("The {thing} was with {who}.",),
     held_out=("{who}: {did} the {thing}, nothing else.", "Up to here {who} {did} the {thing}.", "After that the {thing} {was}.", "{who} says that the {thing} {was}."),
 )  # fmt: skip
@@ -42,7 +42,6 @@ HEADS = Wordings(  # what the text is called where a word goes before it
 )  # fmt: skip
 AROUND = ("log", "diary", "notes", "history", "remarks", "thread", "minutes", "chat", "background", "journal")
 KEYS = ("entry", "record", "case", "item", "request", "message", "text", "subject", "input", "data")
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WORD = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -71,10 +70,9 @@ def _line(rng: random.Random, split: Split, taken: set[str]) -> str:
 
 
 def _happening(rng: random.Random, split: Split) -> str:
-    did = DID.pick(rng, split)
     return LINE.pick(
         rng, split, who=word(rng, "person", split), other=word(rng, "person", split), place=word(rng, "place", split),
-        thing=word(rng, "noun", split), adjective=word(rng, "adjective", split), did=did, done=did, was=WAS.pick(rng, split),
+        thing=word(rng, "noun", split), adjective=word(rng, "adjective", split), did=DID.pick(rng, split), was=WAS.pick(rng, split),
     )  # fmt: skip
 
 
@@ -96,11 +94,9 @@ def _placed(rng: random.Random, split: Split, state: object, around: list[str]) 
 
 
 def _marked(rng: random.Random, lines: list[str]) -> list[str]:
-    """The lines with what stands before each: nothing, a dash, a day or a name. No numbers, which some questions are about."""
+    """The lines with what stands before each: nothing, a dash, a star or a day. No numbers, which some questions are about."""
     kind = rng.randrange(4)
-    if kind == 0:
-        return lines
-    if kind == 1:
-        return [f"- {line}" for line in lines]
+    if kind < 3:
+        return [f"{('', '- ', '* ')[kind]}{line}" for line in lines]
     days = sorted(rng.randrange(len(DAYS)) for _ in lines)
-    return [f"{DAYS[day]}: {line}" for day, line in zip(days, lines, strict=True)] if kind == 2 else [f"* {line}" for line in lines]
+    return [f"{DAYS[day]}: {line}" for day, line in zip(days, lines, strict=True)]

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import document_rules, document_words, rules
 from kit.checkpoint.training.tasks.document_words import (
-    DAYS,
     NOTES,
     ROOMS,
     RULES,
@@ -36,7 +35,7 @@ from kit.checkpoint.training.tasks.parts import (
     verdict,
     yes_or_no,
 )
-from kit.checkpoint.training.vocabulary import invented, word, words
+from kit.checkpoint.training.vocabulary import DAYS, invented, word, words
 
 LEVELS = 5
 LETTERS = ((80, 160), (300, 600), (700, 1200), (1200, 1800), (1900, 2500))  # of the lines together, by level

@@ -58,7 +58,6 @@ STATES = Wordings(  # what a thing is called, in groups of words of which a docu
     calibration=("jammed", "damp", "overdue", "flat", "spoiled", "in use", "too long"),
     held_out=("damaged;faulty;in pieces", "soaked", "stolen", "delayed", "polluted;greasy", "wobbly", "burnt", "out of ink", "without power", "too bright", "mouldy", "too wide"),
 )  # fmt: skip
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 FOUND = Topic(
     "found",

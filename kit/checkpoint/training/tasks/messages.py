@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 
 from kit.checkpoint.training.samples import Split
-from kit.checkpoint.training.vocabulary import Wordings, code, listed, word
+from kit.checkpoint.training.vocabulary import DAYS, Wordings, code, listed, word
 
 SMALL = frozenset(listed("A An Are Can Could Did Do Does From Has Have Here Hope How In Is It May My Nobody On Our Please Since Some Somebody Someone That The There These They This We What When Where Which Who Why Will You Your"))  # words that are written small behind a comma
 MOST = 48  # sentences of one line
@@ -38,7 +38,6 @@ HEADS = Wordings(  # lines around a message
            "Date: {day}\nFrom: {person}\n{s}", "\"{s}\"", "{day}, {person}: \"{s}\"", "#{code} | {person} | {s}", "New message from {person}: {s}", "Voice message of {person}: {s}", "Opened by {person} on {day}\n{s}"),
     calibration=("{code} | {s}",), held_out=("{day} - {person}\n{s}", "Message {code}, {person}: {s}", "({code}) {s}"),
 )  # fmt: skip
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def spread(line: str) -> tuple[str, ...]:

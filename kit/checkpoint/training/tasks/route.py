@@ -11,7 +11,7 @@ from kit.checkpoint.training.tasks.actions import ACTIONS, Action
 from kit.checkpoint.training.tasks.messages import dressed, pairs, wrapped
 from kit.checkpoint.training.tasks.parts import Part, choice, sentence_case, single, yes_or_no
 from kit.checkpoint.training.tasks.sayings import SAYINGS
-from kit.checkpoint.training.vocabulary import Wordings, code, several, word
+from kit.checkpoint.training.vocabulary import DAYS, Wordings, code, several, word
 
 LEVELS = 5
 UTTERANCES = Wordings(
@@ -83,7 +83,6 @@ APART = pairs(  # tools that may both do what somebody says: the second is never
     "create_ticket reset_password|create_event find_slot|create_event book_room|set_heating get_weather|call_taxi set_alarm|book_flight set_alarm|book_train set_alarm|book_table book_room|find_route book_train|find_route book_flight"
 )  # fmt: skip
 LANGUAGES = ("German", "Spanish", "Thai", "Chinese", "French", "English", "Italian")
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def make(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Sample:
