@@ -27,6 +27,14 @@ PUSHED = (0.5, 0.75)  # of the phase: between these every family is raised to it
 FLOOR, CAP = 0.04, 6.0  # weight = FLOOR + error; at most CAP times the smallest
 
 
+Known = Mapping[str, Mapping[str, float]]  # accuracy by family and level, as an earlier run's results have it
+
+
+def standing(known: Mapping[str, float], levels: int) -> int:
+    """The level at which a family goes on: the first that is not known to let it climb, the last where all do."""
+    return next((level for level in range(levels) if known.get(str(level), 0.0) <= CLIMB), levels - 1)
+
+
 class Table:
     """What workers draw by: a weight and a top level a family, the phase, how often it was changed.
 
@@ -87,12 +95,12 @@ class Curriculum:
 
     @classmethod
     def begin(
-        cls, levels: Mapping[str, int], screens: Sequence[str], images: float, begun: bool = False, most_images: float = 0.0
+        cls, levels: Mapping[str, int], screens: Sequence[str], images: float, known: Known | None = None, most_images: float = 0.0
     ) -> Curriculum:
-        """FIRST at level 0. With `begun`, for a network that has learned before: every family, to climb by what it can."""
+        """FIRST at level 0. With `known`, for a network that has learned before: every family, each at its `standing`."""
         shape = (len(levels), max(levels.values()))
-        tops = dict.fromkeys(levels, 0)
-        joined = set(levels) if begun else {name for name in FIRST if name in levels}
+        tops = {name: 0 if known is None else standing(known.get(name, {}), count) for name, count in levels.items()}
+        joined = {name for name in FIRST if name in levels} if known is None else set(levels)
         return cls(
             dict(levels),
             tuple(screens),

@@ -107,6 +107,15 @@ def begun_from(folder: Path | None, adapter_too: bool = False) -> dict[str, Any]
     return {**digests, "recipe": found}
 
 
+def known_of(folder: Path | None) -> dict[str, dict[str, float]]:
+    """What an earlier run could do at its end: held-out accuracy by family and level; {} where no results say so."""
+    results = folder / "results.json" if folder else None
+    if results is None or not results.is_file():
+        return {}
+    found: dict[str, dict[str, float]] = json.loads(results.read_text(encoding="utf-8"))["held_out"]["by_level"]
+    return found
+
+
 def _version(name: str) -> str | None:
     try:
         return version(name)

@@ -32,7 +32,7 @@ from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
 from kit.checkpoint.training.export import DECIDER, adapter_options
 from kit.checkpoint.training.hints import marks
-from kit.checkpoint.training.journal import Clock, Journal, adapter_of, base_of, begun_from, write_recipe
+from kit.checkpoint.training.journal import Clock, Journal, adapter_of, base_of, begun_from, known_of, write_recipe
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
 from kit.checkpoint.training.network import Decider
 from kit.checkpoint.training.phase import PhaseLoop, Progress, StoppedError
@@ -113,8 +113,9 @@ class Run:
         self.journal = Journal(options.out, self.clock, options.quiet)
         levels, screens = dict(options.levels), tuple(name for name in SCREENS if name in options.levels)
         self.curriculum = Curriculum.begin(
-            levels, screens, self.settings.images, begun=self.begun_from is not None, most_images=self.settings.most_images
-        )
+            levels, screens, self.settings.images, known=known_of(options.start) if self.begun_from else None,
+            most_images=self.settings.most_images,
+        )  # fmt: skip
         if self.keeps:  # an adapter has always been trained on a base that knows every family
             self.curriculum.tops = {name: count - 1 for name, count in levels.items()}
         self.table = Table(tuple(levels))

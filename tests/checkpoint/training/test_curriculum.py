@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.checkpoint.training.curriculum import CAP, FIRST, LEAST, Curriculum, Table
+from kit.checkpoint.training.curriculum import CAP, FIRST, LEAST, Curriculum, Table, standing
 
 LEVELS = {"match": 4, "facts": 3, "numbers": 3, "route": 2, "console": 3}
 BEGINNERS = tuple(name for name in FIRST if name in LEVELS)
@@ -54,7 +54,7 @@ def test_all_others_join_when_the_first_have_begun() -> None:
 
 
 def test_the_share_of_screens_follows_their_errors_within_bounds() -> None:
-    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, begun=True, most_images=0.5)
+    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, known={}, most_images=0.5)
 
     def learned(texts: float, screens: float) -> float:
         seen = np.full_like(curriculum.seen, 1000.0)
@@ -72,9 +72,19 @@ def test_the_share_of_screens_follows_their_errors_within_bounds() -> None:
 
 
 def test_a_network_that_has_learned_before_meets_every_family_at_once() -> None:
-    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, begun=True)
+    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, known={})
     assert curriculum.joined == set(LEVELS)
     assert set(curriculum.tops.values()) == {0}
+
+
+def test_a_family_goes_on_at_the_first_level_it_was_not_known_to_climb_from() -> None:
+    known = {"0": 0.99, "1": 0.9, "2": 0.8, "3": 0.95}
+    assert standing(known, 5) == 2
+    assert standing(known, 2) == 1  # there are no more
+    assert standing({}, 3) == 0
+    assert standing({"0": 0.99}, 3) == 1  # nothing is said of a level that is new
+    curriculum = Curriculum.begin(LEVELS, ("console",), images=0.3, known={"match": known})
+    assert curriculum.tops == {name: min(2, LEVELS[name] - 1) if name == "match" else 0 for name in LEVELS}
 
 
 def test_with_time_everything_joins_and_reaches_its_last_level() -> None:

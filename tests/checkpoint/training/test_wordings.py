@@ -8,7 +8,7 @@ import re
 import pytest
 
 from kit.checkpoint.training.samples import SPLITS
-from kit.checkpoint.training.tasks import events, everyday, orders, relations, rules
+from kit.checkpoint.training.tasks import document_words, events, everyday, orders, relations, rules
 
 RANGES = {"UP_TO": (True, True), "UNDER": (True, False), "FROM": (False, True), "OVER": (False, False)}  # low, the limit itself inside
 
@@ -73,3 +73,9 @@ def test_first_and_last_go_by_the_clock() -> None:
         assert said in (clock[0].who, clock[-1].who)
         last = part.question["instructions"] in events.ENDS[True].train
         assert said == clock[-1 if last else 0].who
+
+
+def test_values_that_candidates_are_made_of_are_three_at_least_in_every_split() -> None:
+    """A line of a document may take one of them, and its question still needs another beside it."""
+    for pool in (rules.BOSSES, document_words.ROOMS, orders.STEPS):
+        assert all(len(set(pool.of(split))) >= 3 for split in SPLITS), pool

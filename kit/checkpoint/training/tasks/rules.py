@@ -73,7 +73,7 @@ OPPOSITE = {"needs": "free", "free": "needs", "refused": "allowed", "allowed": "
 SAYS = {"needs": NEEDS, "free": FREE, "refused": REFUSED, "allowed": ALLOWED}
 BOSSES = Wordings(
     train=("a manager", "the manager", "the head nurse", "the owner", "the team lead", "an admin", "the boss", "a second person", "the office", "the treasurer", "the captain", "a supervisor", "the head of the team", "the director", "the teacher on duty"),
-    calibration=("the chief engineer",), held_out=("the head of finance", "the manager on duty", "a senior doctor"),
+    calibration=("the chief engineer", "the head porter", "a senior clerk"), held_out=("the head of finance", "the manager on duty", "a senior doctor"),
 )  # fmt: skip
 CASES = Wordings(
     train=("{person} asks for {amount}.", "{person} wants {amount}.", "The request is {amount}, from {person}.", "Today {person} from {place} asks for {amount}.", "{Amount} came in from {person}.", "{person} in {place} has {amount}.",
