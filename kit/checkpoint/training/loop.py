@@ -32,7 +32,15 @@ from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.evaluation import accuracy, logits_of, prepared
 from kit.checkpoint.training.export import DECIDER, adapter_options
 from kit.checkpoint.training.hints import marks
-from kit.checkpoint.training.journal import Clock, Journal, adapter_of, base_of, begun_from, known_of, write_recipe
+from kit.checkpoint.training.journal import (
+    Clock,
+    Journal,
+    adapter_of,
+    base_of,
+    begun_from,
+    known_of,
+    write_recipe,
+)
 from kit.checkpoint.training.judged import Job, jobs, load, maker, quick
 from kit.checkpoint.training.network import Decider
 from kit.checkpoint.training.phase import PhaseLoop, Progress, StoppedError
