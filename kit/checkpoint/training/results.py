@@ -52,6 +52,14 @@ class Judge:
         items = self._items("calibration", "chat")
         return calibration.fitted(self._logits(items), _right(items), _pictured(items))
 
+    def measure(self, temperature: float, mm_temperature: float, threshold: float) -> calibration.Fitted:
+        """What was fitted before, with its errors on the calibration split."""
+        items = self._items("calibration", "chat")
+        logits, right = self._logits(items), _right(items)
+        scaled = logits / np.where(_pictured(items), mm_temperature, temperature)[:, None]
+        before, after = (calibration.error(values, right, 1.0) for values in (logits, scaled))
+        return calibration.Fitted(temperature, mm_temperature, threshold, before, after)
+
     def results(self, fitted: calibration.Fitted) -> dict[str, Any]:
         """Everything there is to say about a network so calibrated, as JSON."""
         judged = self._items("held-out", "chat")
