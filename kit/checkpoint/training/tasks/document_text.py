@@ -29,6 +29,7 @@ ENTERED = ("day", "date", "time", "point")  # heads that an entry can be found b
 RULE_NAMES = ("handbook", "house order", "set of rules", "standing order", "rule book", "guide", "manual")
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
 LIKE_STATES = {"damp", "foggy", "fresh", "hidden", "loud", "modern", "quick", "quiet", "rapid", "shallow", "silent", "tiny", "little", "heavy", "wise", "warm", "tall", "brief"}
+Heads = list[tuple[str, str]]  # by line: what an entry is found by, "" for nothing, and the head as it is written
 UNIQUE = {"who", "other", "place", "town", "n", "state", "role", "first", "then"}  # what no two lines of a topic share
 
 
@@ -59,6 +60,11 @@ class Writer:
         self.rng, self.split = rng, split
         self.nouns, self.adjectives = _things(split), _adjectives(split)
         self.used: set[object] = set()
+        self.draws: dict[str, Callable[[], str]] = {  # by slot; a state and a thing are drawn by methods of their own
+            "who": self.person, "other": self.person, "place": self._place, "town": self._town, "n": self._number,
+            "day": lambda: rng.choice(DAYS), "role": lambda: rng.choice(rules.BOSSES.of(split)),
+            "first": lambda: rng.choice(STEPS.of(split)), "then": lambda: rng.choice(STEPS.of(split)),
+        }  # fmt: skip
 
     def fresh(self, kind: object, draw: Callable[[], str]) -> str | None:
         """A value that this kind has not had; None where there seems to be none left."""
@@ -88,41 +94,51 @@ class Writer:
         self.used |= {((topic.name, "people"), person) for topic in NOTES}
 
     def reserve_states(self, group: str) -> None:
-        """No line that follows says of its thing what is in this group of words."""
+        """No line that follows draws from this group of words what it says of its thing."""
         self.used.add(("states", group))
 
     def line(self, topic: Topic, given: dict[str, str] | None = None) -> Line | None:
         """One line of a topic; None where its words are used up."""
-        rng, split = self.rng, self.split
         values = dict(given or {})
-        said = rng.choice(topic.said.of(split))
-        several = "{things}" in said
+        said = self.rng.choice(topic.said.of(self.split))
         pair = self.pair()
-        values |= {"things": plural(pair)} if several else {"thing": f"the {pair}"}
-        draws: dict[str, Callable[[], str]] = {
-            "who": self.person, "other": self.person, "place": lambda: rng.choice(ROOMS.of(split)) if rng.random() < 0.85 else f"room {rng.randint(1, 60)}",
-            "town": lambda: word(rng, "place", split) if rng.random() < 0.6 else invented(rng, split, 2).capitalize(), "n": lambda: str(rng.randint(2, 4) if rng.random() < 0.3 else rng.randint(2, 48)),
-            "day": lambda: rng.choice(DAYS), "role": lambda: rng.choice(rules.BOSSES.of(split)), "first": lambda: rng.choice(STEPS.of(split)), "then": lambda: rng.choice(STEPS.of(split)),
-        }  # fmt: skip
+        values |= {"things": plural(pair)} if "{things}" in said else {"thing": f"the {pair}"}
         for slot in topic.slots:
             if slot in values or slot in ("thing", "things"):
                 continue
-            kind = "people" if slot in ("who", "other") else slot  # who speaks with whom: neither of them twice
-            if slot == "state":
-                made = self._state()
-            else:
-                made = self.fresh((topic.name, kind), draws[slot]) if slot in UNIQUE else draws[slot]()
+            made = self._value(topic, slot)
             if made is None:
                 return None
             values[slot] = made
-        if values.get("first") is not None and values["first"] == values["then"]:
+        if "first" in values and values["first"] == values["then"]:
             return None
         return Line(worded(said, values), topic, values)
+
+    def _value(self, topic: Topic, slot: str) -> str | None:
+        """What a slot of a topic's next line is filled with; None where it is used up."""
+        if slot == "state":
+            return self._state()
+        if slot not in UNIQUE:
+            return self.draws[slot]()
+        kind = "people" if slot in ("who", "other") else slot  # who speaks with whom: neither of them twice
+        return self.fresh((topic.name, kind), self.draws[slot])
+
+    def _place(self) -> str:
+        return self.rng.choice(ROOMS.of(self.split)) if self.rng.random() < 0.85 else f"room {self.rng.randint(1, 60)}"
+
+    def _town(self) -> str:
+        return word(self.rng, "place", self.split) if self.rng.random() < 0.6 else invented(self.rng, self.split, 2).capitalize()
+
+    def _number(self) -> str:
+        return str(self.rng.randint(2, 4) if self.rng.random() < 0.3 else self.rng.randint(2, 48))
 
     def _state(self) -> str | None:
         """A word for how a thing is, of a group that no other line has."""
         group = self.fresh("states", lambda: self.rng.choice(STATES.of(self.split)))
         return self.rng.choice(group.split(";")) if group else None
+
+
+# ---------------------------------------------------------------- a document
 
 
 @dataclass
@@ -177,40 +193,6 @@ def _filled(rng: random.Random, writer: Writer, topics: Sequence[Topic], letters
     return lines
 
 
-def _headed(rng: random.Random, split: Split, lines: list[Line]) -> str:
-    """Give every line of notes its head; what heads are: days, dates, times, points, senders, or nothing."""
-    kind = rng.choice(("day", "date", "time", "time", "point", "sender", "", ""))
-    if kind == "day":
-        form, first = rng.choice(("{d}: ", "{d}. ", "{d} - ", "On {d}: ")), rng.randrange(7) if len(lines) <= 7 else 0
-        days = [*DAYS, *DAYS][first : first + min(7, len(lines))]
-        for n, line in enumerate(lines):
-            line.when = days[n * len(days) // len(lines)]
-            line.head = form.format(d=line.when)
-    elif kind == "date":
-        form, month, days_of = rng.choice(("{d}: ", "{d} ", "[{d}] ", "{d} - ")), rng.choice(MONTHS), sorted(rng.sample(range(1, 29), min(28, len(lines))))
-        for n, line in enumerate(lines):
-            line.when = f"{days_of[n * len(days_of) // len(lines)]} {month}"
-            line.head = form.format(d=line.when)
-    elif kind == "time":
-        form = rng.choice(("{d} ", "[{d}] ", "{d} - ", "{d}: "))
-        for line, minute in zip(lines, sorted(rng.sample(range(300, 1430), len(lines))), strict=True):
-            line.when = f"{minute // 60:02}:{minute % 60:02}"
-            line.head = form.format(d=line.when)
-    elif kind == "point":
-        form = rng.choice(("{n}. ", "{n}) ", "Point {n}: ", "({n}) "))
-        for n, line in enumerate(lines):
-            line.when, line.head = f"point {n + 1}", form.format(n=n + 1)
-    elif kind == "sender":
-        form, writers = rng.choice(("{d}: ", "From {d}: ", "<{d}> ")), [word(rng, "person", split) for _ in range(min(len(lines), 4))]
-        for line in lines:
-            line.head = form.format(d=rng.choice(writers))
-    else:
-        form = rng.choice(("", "", "- ", "* "))
-        for line in lines:
-            line.head = form
-    return kind
-
-
 def _state(rng: random.Random, notes: Sequence[Line], ruled: Sequence[Line], names: tuple[str, str]) -> object:
     """The text as a string, a list of lines, or JSON with a section for each kind of lines."""
     sections = [(name, [line.written for line in lines]) for name, lines in ((names[1], ruled), (names[0], notes)) if lines]
@@ -225,6 +207,68 @@ def _state(rng: random.Random, notes: Sequence[Line], ruled: Sequence[Line], nam
         return sections[0][1]
     headed = len(sections) > 1 or rng.random() < 0.4
     return "\n\n".join(f"{sentence_case(name)}\n{glue.join(lines)}" if headed else glue.join(lines) for name, lines in sections)
+
+
+# ---------------------------------------------------------------- heads of notes
+
+
+def _headed(rng: random.Random, split: Split, lines: list[Line]) -> str:
+    """Give every line of notes its head; what heads are: days, dates, times, points, senders, or nothing."""
+    kind = rng.choice(("day", "date", "time", "time", "point", "sender", "", ""))
+    for line, (when, head) in zip(lines, HEADS[kind](rng, split, len(lines)), strict=True):
+        line.when, line.head = when, head
+    return kind
+
+
+def _days(rng: random.Random, split: Split, count: int) -> Heads:
+    """Days in order from any on, or a whole week of them with several lines each."""
+    form = rng.choice(("{d}: ", "{d}. ", "{d} - ", "On {d}: "))
+    first = rng.randrange(7) if count <= 7 else 0
+    days = [*DAYS, *DAYS][first : first + min(7, count)]
+    return [(day, form.format(d=day)) for day in _spread(days, count)]
+
+
+def _dates(rng: random.Random, split: Split, count: int) -> Heads:
+    """Days of one month."""
+    form, month = rng.choice(("{d}: ", "{d} ", "[{d}] ", "{d} - ")), rng.choice(MONTHS)
+    dates = [f"{day} {month}" for day in sorted(rng.sample(range(1, 29), min(28, count)))]
+    return [(date, form.format(d=date)) for date in _spread(dates, count)]
+
+
+def _times(rng: random.Random, split: Split, count: int) -> Heads:
+    """Clock times of one day, all different."""
+    form = rng.choice(("{d} ", "[{d}] ", "{d} - ", "{d}: "))
+    times = [f"{minute // 60:02}:{minute % 60:02}" for minute in sorted(rng.sample(range(300, 1430), count))]
+    return [(time, form.format(d=time)) for time in times]
+
+
+def _points(rng: random.Random, split: Split, count: int) -> Heads:
+    form = rng.choice(("{n}. ", "{n}) ", "Point {n}: ", "({n}) "))
+    return [(f"point {n}", form.format(n=n)) for n in range(1, count + 1)]
+
+
+def _senders(rng: random.Random, split: Split, count: int) -> Heads:
+    """Up to four people, each with any number of the lines."""
+    form = rng.choice(("{d}: ", "From {d}: ", "<{d}> "))
+    writers = [word(rng, "person", split) for _ in range(min(count, 4))]
+    return [("", form.format(d=rng.choice(writers))) for _ in range(count)]
+
+
+def _bare(rng: random.Random, split: Split, count: int) -> Heads:
+    return [("", rng.choice(("", "", "- ", "* ")))] * count
+
+
+HEADS: dict[str, Callable[[random.Random, Split, int], Heads]] = {
+    "day": _days, "date": _dates, "time": _times, "point": _points, "sender": _senders, "": _bare,
+}  # fmt: skip
+
+
+def _spread(names: list[str], count: int) -> list[str]:
+    """Names in order for so many lines, each for about as many of them."""
+    return [names[n * len(names) // count] for n in range(count)]
+
+
+# ---------------------------------------------------------------- words
 
 
 def worded(text: str, values: dict[str, str]) -> str:
