@@ -14,7 +14,6 @@ from kit.checkpoint.training.samples import Sample, Split
 from kit.checkpoint.training.tasks import document_rules, document_words, rules
 from kit.checkpoint.training.tasks.document_text import Document, Line, Writer, worded, write
 from kit.checkpoint.training.tasks.document_words import ROOMS, RULES, STATES, STATUS
-from kit.checkpoint.training.tasks.orders import STEPS
 from kit.checkpoint.training.tasks.parts import (
     Part,
     choice,
@@ -25,7 +24,7 @@ from kit.checkpoint.training.tasks.parts import (
     verdict,
     yes_or_no,
 )
-from kit.checkpoint.training.vocabulary import DAYS, invented
+from kit.checkpoint.training.vocabulary import invented
 
 LEVELS = 5
 MOST_OPTIONS = (3, 4, 5, 6, 8)
@@ -213,12 +212,11 @@ def _others(rng: random.Random, split: Split, document: Document, line: Line, sl
 
 
 def _fresh(rng: random.Random, split: Split, document: Document, slot: str, taken: set[str], count: int) -> list[str]:
-    """New values of a slot."""
+    """New values of a slot, drawn as for lines, but named rooms, invented towns and numbers drawn evenly."""
     writer, made = document.writer, list[str]()
-    draws: dict[str, Callable[[], str]] = {
-        "who": writer.person, "other": writer.person, "place": lambda: rng.choice(ROOMS.of(split)), "town": lambda: invented(rng, split, 2).capitalize(),
-        "n": lambda: str(rng.randint(2, 48)), "day": lambda: rng.choice(DAYS), "role": lambda: rng.choice(rules.BOSSES.of(split)), "first": lambda: rng.choice(STEPS.of(split)),
-        "then": lambda: rng.choice(STEPS.of(split)), "thing": writer.thing, "state": lambda: rng.choice(rng.choice(STATES.of(split)).split(";")),
+    draws: dict[str, Callable[[], str]] = writer.draws | {
+        "place": lambda: rng.choice(ROOMS.of(split)), "town": lambda: invented(rng, split, 2).capitalize(), "n": lambda: str(rng.randint(2, 48)),
+        "thing": writer.thing, "state": lambda: rng.choice(rng.choice(STATES.of(split)).split(";")),
     }  # fmt: skip
     for _ in range(20 * count):
         value = draws[slot]()
