@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kit.checkpoint.training.samples import Sample, Split
-from kit.checkpoint.training.tasks import asking, events, everyday, prose
+from kit.checkpoint.training.tasks import asking, events, everyday, prose, triage
+from kit.checkpoint.training.tasks.messages import TEXT_KEYS
 from kit.checkpoint.training.tasks.parts import (
     Part,
     entries,
@@ -105,6 +106,7 @@ NESTED = Wordings(
 STRANGE: dict[Split, float] = {"train": 0.5, "calibration": 0.1, "held-out": 0.1}  # of keys: with few in train, others are not found
 ALL = ("text key", "text key", "number key", "number key", "flag key", "list key")
 KINDS = (("text key",), ("text key",), ("text key", "text key", "number key", "flag key"), ALL, ALL, ALL)  # by level
+MESSAGES = (0.0, 0.2, 0.35, 0.35, 0.35, 0.2)  # by level: records that are the fields of a message
 Record = dict[str, Any]
 
 
@@ -142,7 +144,22 @@ def part(rng: random.Random, split: Split, level: int = LEVELS - 1) -> Part:
         name, *does = asked.trait
         asked = asked._replace(question=sentence_case(asking.IS_IT.pick(rng, split, name=name, does=rng.choice(does))))
     told = _told(rng, record, path, asked)
+    if whole is record and rng.random() < MESSAGES[level]:
+        whole = _with_message(rng, split, record, asked.key)
     return Part(_shown(rng, whole, level), *yes_or_no(rng, split, asked.question, asked.answer, level == 0, asked.what), reason=told)
+
+
+def _with_message(rng: random.Random, split: Split, record: Record, asked: str) -> Record:
+    """The record as the fields of a ticket or a note, whose text, somewhere among them, has no bearing on what is asked."""
+    key = TEXT_KEYS.pick(rng, split)
+    if _near(key, {**record, asked: ""}):
+        return record
+    text = triage.part(rng, split, 2).state if rng.random() < 0.5 else None
+    items: list[tuple[str, object]] = [*record.items()]
+    if not isinstance(text, str):
+        text = " ".join(prose.sentence(rng, split) for _ in range(rng.randint(1, 3)))
+    items.insert(rng.randint(0, len(items)), (key, text))
+    return dict(items)
 
 
 def _told(rng: random.Random, record: Record, path: str, asked: Asked) -> str:
