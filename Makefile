@@ -8,7 +8,7 @@
 
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
-PROFILE ?= params/cpu-tiny.toml
+PROFILE ?= params/cpu-decider.toml
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 

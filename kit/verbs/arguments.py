@@ -15,7 +15,7 @@ class EngineName(StrEnum):
     graph = "graph"
 
 
-ProfileArgument = Annotated[str, typer.Argument(metavar="PROFILE", help="A profile file, e.g. params/cpu-tiny.toml.")]
+ProfileArgument = Annotated[str, typer.Argument(metavar="PROFILE", help="A profile file, e.g. params/cpu-decider.toml.")]
 RequestArgument = Annotated[Path, typer.Argument(metavar="REQUEST", help="A request as JSON; - reads standard input.")]
 
 IntoRunOption = Annotated[str, typer.Option(help="Id of an unsealed run to put it into, made if there is none.")]
