@@ -127,7 +127,7 @@ class TestCard:
     def test_the_kept_run_is_whole_and_small(self) -> None:
         kept = list_files(TRAINED)
         assert set(kept) >= RECORDS
-        assert sum(path.stat().st_size for path in kept.values()) < 200_000
+        assert sum(path.stat().st_size for path in kept.values()) < 400_000  # four runs
         assert json.loads((TRAINED / "recipe.json").read_text())["finished"]
 
     def test_the_kept_run_is_the_one_the_calibration_comes_from(self) -> None:
