@@ -1,18 +1,15 @@
 """The finished passes of a floor, kept until the floor is written: one that ended in the middle goes on from them.
 
 Covers: one JSON file a pass, written whole or not at all, with the circumstances it was measured in; a pass is taken again
-only where all of these are the same, else it is measured anew, and either is said; and SIGTERM taken as Ctrl-C, so that a
-lease that ends is words and no lost pass. Does not cover: what a pass measures, or in which order (`running`).
+only where all of these are the same, else it is measured anew, and either is said. Does not cover: what a pass measures, or in
+which order (`running`).
 """
 
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,37 +146,6 @@ def read_rows(found: Sequence[str]) -> list[Tensor]:
     import torch
 
     return [torch.tensor(decode_float64(row), dtype=torch.float64) for row in found]
-
-
-class Stop:
-    """Whether somebody asked a floor to end."""
-
-    asked = False
-
-    def raise_it(self, *_: object) -> None:
-        """A handler of signals."""
-        self.asked = True
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def stoppable() -> Iterator[Stop]:
-    """While inside, SIGTERM raises KeyboardInterrupt, as Ctrl-C does, and it is known that either came.
-
-    What ends in the middle may raise something else on its way out: a CUDA stream that was capturing does. A Ctrl-C that is
-    ignored, as in the background, stays so; outside the main thread nothing changes.
-    """
-    stop, before = Stop(), dict[int, Any]()
-    if threading.current_thread() is threading.main_thread():
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, stop.raise_it)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def say(text: str) -> None:

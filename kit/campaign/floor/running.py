@@ -25,12 +25,12 @@ from kit.campaign.floor.passes import (
     read_rows,
     rows_json,
     say,
-    stoppable,
 )
 from kit.campaign.floor.proof import PROMPTS, Proof, oracle_rows, proof_of
 from kit.campaign.run_folder import run_file
 from kit.engine import autotune
 from kit.evidence.records import write_json
+from kit.stopping import stoppable
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -278,18 +278,6 @@ def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "passes").iterdir()] == ["mine.txt"]
 
 
-def test_signals_are_as_before_afterwards_and_ignored_ones_stay_ignored() -> None:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with passes.stoppable() as stop:
-            assert signal.getsignal(signal.SIGTERM) == stop.raise_it
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGINT, before[signal.SIGINT])
-
-
 def test_what_breaks_on_the_way_out_is_no_other_end(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
