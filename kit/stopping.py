@@ -16,22 +16,27 @@ from typing import Any
 class Stop:
     """Whether somebody asked the work to end."""
 
-    asked = False
+    def __init__(self, *, once: bool) -> None:
+        self.asked = False
+        self._once = once
 
     def raise_it(self, *_: object) -> None:
         """A handler of signals."""
-        self.asked = True
-        raise KeyboardInterrupt
+        again, self.asked = self.asked, True
+        if not (again and self._once):
+            raise KeyboardInterrupt
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
+def stoppable(*, once: bool = False) -> Iterator[Stop]:
     """While inside, SIGTERM raises KeyboardInterrupt, as Ctrl-C does, and it is known that either came.
 
     What ends in the middle may raise something else on its way out: a CUDA stream that was capturing does. A Ctrl-C that is
     ignored, as in the background, stays so; outside the main thread nothing changes.
+
+    once: whoever asks again is not heard, so that tidying up is not broken off; for work whose tidying up cannot take long.
     """
-    stop, before = Stop(), dict[int, Any]()
+    stop, before = Stop(once=once), dict[int, Any]()
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}

@@ -17,6 +17,22 @@ def test_either_signal_interrupts_and_is_known_to_have_come(number: signal.Signa
     assert signal.getsignal(number) == before
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_tidying_up_is_broken_off_by_whoever_asks_again_unless_once_is_enough(once: bool) -> None:
+    tidied: list[bool] = []
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            tidied.append(True)
+
+    with stoppable(once=once), pytest.raises(KeyboardInterrupt):
+        work()
+    assert tidied == [True] * once
+
+
 def test_signals_are_as_before_afterwards_and_ignored_ones_stay_ignored() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -4,6 +4,11 @@ The whole catalogue over a recorded run is one command (`kit attack BUNDLE`) and
 """
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +20,7 @@ from kit.evidence.attack.mutation import Mutation
 from kit.evidence.attack.runner import AttackError, Audited
 from kit.evidence.attack.suspect import Content, Suspect, clean_copy
 from kit.evidence.audit.rules import FAULTS
+from kit.profile import PROJECT_ROOT
 from tests.evidence.make_bundle import Tamper, make_bundle
 from tests.evidence.test_generated_check import write_floor
 from tests.evidence.test_planted_check import table_of
@@ -115,6 +121,38 @@ def test_a_family_nobody_knows_is_named(sealed: Path) -> None:
         runner.attack(sealed, only=["magic"])
 
 
+# ---------------------------------------------------------------- while it lasts
+
+
+def test_whoever_waits_is_told_of_each_outcome_and_how_many_there_will_be(sealed: Path) -> None:
+    told: list[tuple[int, int]] = []
+    runner.attack(sealed, sample=2, progress=lambda outcomes, total: told.append((len(outcomes), total)))
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
+def test_an_attack_that_is_stopped_leaves_no_folder_behind(
+    sealed: Path, tmp_path: Path, numbers: tuple[signal.Signals, ...]
+) -> None:
+    command = [sys.executable, "-m", "kit", "attack", str(sealed), "--family", "archives"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT_ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while "mutations to try" not in (line := process.stderr.readline()):
+            assert line, "it ended before the first mutation"
+        assert [folder.name.startswith("kit-attack-") for folder in tmp_path.iterdir()] == [True]
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.1)
+        assert process.stderr.read() == "kit attack: interrupted\n"
+        assert process.stdout.read() == ""
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
 # ---------------------------------------------------------------- what counts as refused
 
 
@@ -174,3 +212,20 @@ def test_a_copy_shares_files_until_they_are_written(sealed: Path, tmp_path: Path
     suspect.edit("run.json", lambda document: document.update(id="other"))
     assert json.loads((clean / "run.json").read_text())["id"] != "other"
     assert suspect.written == {"run.json"}
+
+
+def test_a_clean_copy_shares_nothing_with_the_bundle(sealed: Path, tmp_path: Path) -> None:
+    clean = clean_copy(sealed, tmp_path / "clean")
+    assert all(file.stat().st_nlink == 1 for file in clean.rglob("*") if file.is_file())
+
+
+def test_a_deed_that_reached_the_clean_copy_ends_the_attack(sealed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def written_through(suspect: Suspect) -> None:
+        with (suspect.path / "run.json").open("ab") as file:
+            file.write(b" ")
+
+    reached = Mutation("files", "written through a link", written_through, ("run.json",))
+    monkeypatch.setitem(families.FAMILIES, "files", lambda clean, chance: iter([reached]))
+    with pytest.raises(AttackError, match="a deed reached the clean copy"):
+        runner.attack(sealed, only=["files"])
+    assert manifest.verify_sums(sealed) == []

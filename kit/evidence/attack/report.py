@@ -1,6 +1,7 @@
 """An attack for people: one line a family, then whatever did not end as it must; and the document for machines.
 
-Covers: the table, the list of survivors, what only an anchor refuses, `--json`. Does not cover: the verdict (`runner`).
+Covers: the table, the list of survivors, what only an anchor refuses, `--json`. Does not cover: the verdict (`runner`),
+what is shown while an attack lasts (`progress`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kit.evidence.attack.progress import Progress, printable, survivor
 from kit.evidence.attack.runner import Attack, AttackError, Outcome, attack
 from kit.evidence.records import write_json
 
@@ -22,7 +24,8 @@ def run(
 ) -> int:
     """What `kit attack` does: attack, print, the document last. 0: all ended as they must, 1: not all, 2: shows nothing."""
     try:
-        done = attack(bundle, sample=sample, seed=seed, only=only, jobs=jobs)
+        with Progress() as progress:
+            done = attack(bundle, sample=sample, seed=seed, only=only, jobs=jobs, progress=progress)
     except AttackError as error:
         print(f"kit attack: {error}", file=sys.stderr)
         print(json.dumps({"mutations": 0, "resealed": 0, "refused": 0, "problem": str(error)}, ensure_ascii=False))
@@ -61,7 +64,7 @@ def lines(done: Attack) -> Iterator[str]:
         yield f"{family:<13}{len(outcomes):>10}{resealed:>11}{len(refused):>9}{slowest:>8.1f}s   {printable(example)[:90]}"
     yield from anchored(done)
     for outcome in done.survivors:
-        yield f"NOT AS IT MUST BE  {outcome.mutation.id}: {printable(outcome.fault)}"
+        yield survivor(outcome)
     total = done.line()
     yield (
         f"{total['refused']} of {total['mutations']} refused ({total['resealed']} of them re-sealed), each in under "
@@ -75,8 +78,3 @@ def anchored(done: Attack) -> Iterator[str]:
         yield "consistent throughout, so refused by an anchor alone (they pass a bare audit, and are counted apart):"
     for outcome in done.anchored:
         yield f"  {outcome.mutation.name}: {', '.join(outcome.mutation.anchors)}; {outcome.mutation.why}"
-
-
-def printable(text: str) -> str:
-    """A problem quotes what a forger wrote; a terminal must not obey it."""
-    return text.encode("unicode_escape").decode()

@@ -3,7 +3,8 @@
 Covers: a clean copy that no deed can reach back from, one audit a mutation as `kit audit` does it, in a process of its
 own under 2 GB and 60 s; what counts as refused: another exit code than pass, a problem that names a file concerned and
 says what was expected, no traceback, in time. Before anything, the bundle as it is, re-sealed without a deed, and
-packed must pass, or refusals would mean nothing. Does not cover: what is done (`families`).
+packed must pass, or refusals would mean nothing. All copies, and what audits unpack, are in one temporary folder that is
+gone afterwards, also after Ctrl-C or SIGTERM. Does not cover: what is done (`families`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from kit.evidence.attack.mutation import Mutation
 from kit.evidence.attack.reseal import reseal
 from kit.evidence.attack.suspect import Content, Suspect, clean_copy
 from kit.evidence.records import sha256_bytes
+from kit.stopping import stoppable
 
 SECONDS = 60
 # A problem says what was expected if one of these is in it beside the file's name.
@@ -130,30 +133,45 @@ class Attack:
 
 def attack(
     bundle: str | Path, *, sample: int = 0, seed: int = 0, only: Sequence[str] = (), jobs: int = 0,
-    progress: Callable[[Outcome], None] = lambda outcome: None,
+    progress: Callable[[Sequence[Outcome], int], None] = lambda outcomes, total: None,
 ) -> Attack:  # fmt: skip
     """Attack a bundle folder or a packed bundle.
 
     sample: that many mutations drawn with `seed`, 0 for all. only: names of families, none for all. jobs: audits at a
-    time, 0 for one a processor. Raises AttackError where the untouched bundle does not pass.
+    time, 0 for one a processor. progress: is called before the first mutation and after each, with the outcomes so far and
+    how many there will be. Raises AttackError where the untouched bundle does not pass.
     """
     started = time.monotonic()
-    with auditing.bundle_folder(Path(bundle)) as folder, tempfile.TemporaryDirectory(prefix="kit-attack-") as work:
+    with (
+        stoppable(once=True),
+        auditing.bundle_folder(Path(bundle)) as folder,
+        tempfile.TemporaryDirectory(prefix="kit-attack-") as work,
+    ):
         if not (folder / manifest.SUMS).is_file():
             raise AttackError(f"{folder} is no sealed bundle: it has no {manifest.SUMS}")
         clean = clean_copy(folder, Path(work) / "clean")
         require_pass(clean, Path(work) / "untouched")
         digest = digest_of(clean)
         chosen = choose(Content(clean), sample, seed, only)
-        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-            places = (Path(work) / f"{number:04}" for number in range(len(chosen)))
-            outcomes = []
-            for outcome in pool.map(lambda pair: attempt(clean, digest, *pair), zip(chosen, places, strict=True)):
-                progress(outcome)
+        outcomes: list[Outcome] = []
+        progress(outcomes, len(chosen))
+        with closing(attempts(clean, digest, chosen, Path(work), jobs)) as tried:
+            for outcome in tried:
                 outcomes.append(outcome)
+                progress(outcomes, len(chosen))
         if problems := manifest.verify_sums(clean):
             raise AttackError(f"a deed reached the clean copy ({problems[0]}), so what followed it shows nothing")
     return Attack(str(bundle), digest, outcomes, time.monotonic() - started)
+
+
+def attempts(clean: Path, digest: str, chosen: Sequence[Mutation], work: Path, jobs: int) -> Generator[Outcome, None, None]:
+    """What becomes of each mutation, in their order. Whoever stops here waits for those under way and for no others."""
+    places = [work / f"{number:04}" for number in range(len(chosen))]
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        try:
+            yield from pool.map(lambda pair: attempt(clean, digest, *pair), zip(chosen, places, strict=True))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def choose(clean: Content, sample: int, seed: int, only: Sequence[str]) -> list[Mutation]:
@@ -172,11 +190,11 @@ def require_pass(clean: Path, folder: Path) -> None:
     """The bundle passes as it is, re-sealed with nothing done to it, and packed."""
     suspect = Suspect(clean, folder)
     try:
-        wrong = {"as it is": refused(audit(clean))}
+        wrong = {"as it is": refused(audit(clean, folder.parent))}
         left = reseal(suspect)
-        wrong["re-sealed"] = f"could not derive {', '.join(left)}" if left else refused(audit(folder))
+        wrong["re-sealed"] = f"could not derive {', '.join(left)}" if left else refused(audit(folder, folder.parent))
         packed(suspect)
-        wrong["packed"] = refused(audit(suspect.target))
+        wrong["packed"] = refused(audit(suspect.target, folder.parent))
     finally:
         shutil.rmtree(folder)
     for how, problem in wrong.items():
@@ -197,7 +215,7 @@ def attempt(clean: Path, digest: str, mutation: Mutation, folder: Path) -> Outco
     try:
         mutation.deed(suspect)
         underived = reseal(suspect) if mutation.sealing == "resealed" else []
-        audited = audit(suspect.target)
+        audited = audit(suspect.target, folder.parent)
         forged = digest_of(folder) if suspect.target == folder else ""
     except (LookupError, ValueError, TypeError, AttributeError, StopIteration, OSError) as error:
         return Outcome(mutation, Audited(-1, 0.0, 0, {}), "", f"could not be done: {type(error).__name__}: {error}")
@@ -215,11 +233,13 @@ def digest_of(folder: Path) -> str:
     return sha256_bytes(file.read_bytes()) if file.is_file() else ""
 
 
-def audit(target: Path) -> Audited:
-    """`kit audit` in a process of its own, under limits."""
+def audit(target: Path, scratch: Path) -> Audited:
+    """`kit audit` in a process of its own, under limits. scratch: where it unpacks; one that is killed cannot tidy up."""
     started = time.monotonic()
     command = [sys.executable, "-m", "kit.evidence.attack.limits", str(target)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(scratch),
+    }  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, env=environment, check=False)
     except subprocess.TimeoutExpired:
