@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,18 @@ def test_a_deed_that_reached_the_clean_copy_ends_the_attack(sealed: Path, monkey
     with pytest.raises(AttackError, match="a deed reached the clean copy"):
         runner.attack(sealed, only=["files"])
     assert manifest.verify_sums(sealed) == []
+
+
+def test_what_was_read_of_a_suspect_is_forgotten_when_a_file_changes(sealed: Path, tmp_path: Path) -> None:
+    suspect = Suspect(clean_copy(sealed, tmp_path / "clean"), tmp_path / "suspect")
+    assert suspect.as_read() is suspect.as_read()
+    changes: list[Callable[[], object]] = [
+        lambda: suspect.put("run.json", b'{"id":"other"}'),
+        lambda: suspect.rename("run.json", "stages/run.json"),
+        lambda: suspect.remove("stages/run.json"),
+    ]
+    for change in changes:
+        before = suspect.as_read()
+        change()
+        assert suspect.as_read() is not before
+    assert not suspect.as_read().exists("run.json")

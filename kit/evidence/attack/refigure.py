@@ -51,7 +51,7 @@ def derived(suspect: Suspect, name: str, change: Callable[[Document, Bundle], ob
         return
     document = suspect.json(name)
     before = canonical(document)
-    change(document, Bundle(str(suspect.path)))
+    change(document, suspect.as_read())
     if canonical(document) != before:
         suspect.put(name, as_text(document))
 

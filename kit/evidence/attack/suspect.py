@@ -1,7 +1,8 @@
 """A bundle to be doctored: a copy that shares every file with a clean one until that file is replaced.
 
 Covers: copies by hard links (a thousand of them cost no disk), reading and replacing documents, records and bodies,
-and remembering what was written, so that the re-sealer leaves a deed as it was done. Does not cover: what is done
+remembering what was written, so that the re-sealer leaves a deed as it was done, and reading it once between two writes,
+as an auditor does. Does not cover: what is done
 (`families`), or putting derived figures right afterwards (`reseal`).
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from kit.evidence.audit.reading import Bundle
 from kit.evidence.records import sha256_bytes
 
 Document = dict[str, Any]
@@ -73,11 +75,22 @@ class Suspect(Content):
         super().__init__(folder)
         self.clean, self.target = clean, folder
         self.written: set[str] = set()
+        self._read: Bundle | None = None
         for directory, _, names in os.walk(clean):
             place = folder / Path(directory).relative_to(clean)
             place.mkdir(parents=True)
             for name in names:
                 os.link(Path(directory) / name, place / name)
+
+    def as_read(self) -> Bundle:
+        """The bundle as an auditor reads it, with what was read and recomputed of it kept until a file changes; to read only."""
+        if self._read is None:
+            self._read = Bundle(str(self.path))
+        return self._read
+
+    def forget(self) -> None:
+        """A file changed, so whatever was read or recomputed is of another bundle."""
+        self._read = None
 
     def write(self, name: str, data: bytes) -> None:
         """Replace a file, or add one."""
@@ -86,16 +99,19 @@ class Suspect(Content):
 
     def put(self, name: str, data: bytes) -> None:
         """Replace a file without remembering it as the deed's."""
+        self.forget()
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.write_bytes(data)
 
     def remove(self, name: str) -> None:
+        self.forget()
         (self.path / name).unlink()
         self.written.add(name)
 
     def rename(self, name: str, other: str) -> None:
+        self.forget()
         (self.path / other).parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).rename(self.path / other)
         self.written |= {name, other}
