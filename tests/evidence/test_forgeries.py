@@ -65,6 +65,12 @@ def memory(engine: str, kind: str, **figures: int) -> Deed:
     return deed
 
 
+def computed(notebook: dict[str, Any]) -> None:
+    """A call where a literal must be; its node has an address, which no message repeats."""
+    cell = next(cell for cell in notebook["cells"] if "injected-parameters" in cell["metadata"].get("tags", ()))
+    cell["source"] = ["# Parameters\n", "profile = open('params/other.toml')\n"]
+
+
 def lost_checks(document: dict[str, Any]) -> None:
     """The last sizes were never compared; totals and gate follow."""
     del document["checks"][200:225]
@@ -124,6 +130,7 @@ CPU: list[tuple[str, Deed, str]] = [
     ("packages told otherwise by stage 01", document("stages/01_preflight.json", lambda d: d["result"]["packages"].update(torch="not checked")), "results: stages/01_preflight.json result"),
     ("a stage given another profile", document("stages/08_drift.json", lambda d: d["parameters"].update(profile="params/other.toml")), "declared_profile: stages/08_drift.json parameters profile"),
     ("a verdict cell that printed a failure", verdict_of_a_stage("this stage   FAIL\n"), 'notebooks: notebooks/08_drift.ipynb cell 4: is a verdict cell that ends in "this stage FAIL"'),
+    ("a parameter that is computed", document("notebooks/03_reference.ipynb", computed), "notebooks/03_reference.ipynb: a parameters cell holds more than literals (ValueError, line 2)"),
     ("a run of another kit", document("run.json", lambda d: d.update(kit_version="9.9")), 'kit: run.json kit_version: found "9.9", expected "0"'),
     ("a run that began years before", document("run.json", lambda d: d.update(started_utc="2020-01-31T12:00:00.000000Z")), "days after run.json started_utc, expected at most 30"),
     # time
@@ -155,7 +162,7 @@ CPU: list[tuple[str, Deed, str]] = [
     ("another library than is installed", both("reference", lambda d: d["versions"].update(torch="2.0.0")), 'versions torch: is "2.0.0", environment.json has "2.13.0"'),
     ("memory of a native engine with caches", document("counters.json", lambda d: d["engines"]["native"].update(phases=[])), 'shapes: counters.json engines native "phases"'),
     # packages
-    ("a package passed off as absent", document("environment.json", lambda d: d["packages"].update(peft={"status": "absent"})), 'environment.json packages peft: is absent, and yet version "0.21.0" is installed'),
+    ("a package passed off as absent", document("environment.json", lambda d: d["packages"].update(peft={"status": "absent"})), 'environment.json packages peft: is absent, expected version "0.21.0", which is installed'),
     ("a package left out", document("environment.json", lambda d: d["packages"].pop("peft")), "installed: environment.json packages: found"),
     ("a package in which no file was looked at", document("environment.json", lambda d: d["packages"]["torch"].update(files=0)), "is ok, and no file of it was looked at"),
     ("another device in the environment", document("environment.json", lambda d: d["device"].update(kind="cuda")), "installed: environment.json device kind"),
@@ -199,7 +206,7 @@ CPU: list[tuple[str, Deed, str]] = [
     ("an attempt of an engine that never ran", hidden_attempt, "attempts: attempts/other-1/exchanges.jsonl: is no record or log of an engine of this run"),
     ("logits that BF16 cannot hold", logits_off_the_grid, "are no BF16 numbers, expected what the model's dtype holds"),
     ("a peak that shrank", memory("graph", "closed", peak_reserved=8999, reserved=8999), "growth: records/graph/worker.jsonl closed memory peak_reserved"),
-    ("less than its peak", memory("graph", "closed", peak_allocated=1), "memory: records/graph/worker.jsonl closed memory: the most that was allocated is 1 bytes"),
+    ("less than its peak", memory("graph", "closed", peak_allocated=1), "memory: records/graph/worker.jsonl closed memory: the most that was allocated is 1 bytes, expected from "),
     ("a protocol without its checksums", lambda t: (t.path / "protocol" / "SHA256SUMS").unlink(), "protocol: protocol/SHA256SUMS: is missing"),
     ("bytes behind the checksums", lambda t: t.path, ""),
 ]  # fmt: skip
@@ -216,6 +223,7 @@ GPU: list[tuple[str, Deed, str]] = [
     ("lengths that were not tuned", document(LEDGER, lambda d: d.update(lengths=[44], seconds=[1.0], repeats={"calls": 20, "lengths": 1, "different": 0})), "tuning: records/autotune.json lengths: found [44]"),
     ("a ledger without heads", document(LEDGER, lambda d: d.update(heads=None)), "tuning: records/autotune.json heads: found false, expected true"),
     ("less memory than the weights", memory("native", "ready", allocated=1 << 30), "bytes are allocated, expected at least the"),
+    ("less than nothing outside", memory("native", "closed", outside=-1), "outside: is -1, expected a count"),
     ("more memory than the device", memory("native", "closed", peak_reserved=1 << 40), "bytes were reserved on a device of"),
     ("a workload nobody knows", document(SAMPLES, lambda d: d["entries"][0].update(workload="marketing")), "session: records/performance_samples.json round 1 reference: is of workload marketing"),
     ("a way nobody knows", document(SAMPLES, lambda d: d["entries"][0].update(way="magic")), "session: records/performance_samples.json entries [0] way"),

@@ -394,7 +394,7 @@ CASES: list[tuple[str, Deed, str]] = [
     ("a replay that took memory", edit_graph(lambda x: graph_forward(x, action="replay").update(pool=4096)), "pool of replay is 4096"),
     ("a phase that replayed more", lambda t: t.json("counters.json", lambda d: d["engines"]["graph"]["phases"][-1].update(replay=10**6)), "counters: counters.json graph phases"),
     ("a pool smaller than the counters say", edit_graph(lambda x: x[-1]["memory"].update(pools=1)), "memory: records/graph/worker.jsonl closed memory pools: found 1"),
-    ("more allocated than reserved", edit_graph(lambda x: x[-1]["memory"].update(allocated=10**9)), "memory: records/graph/worker.jsonl closed memory: more is allocated"),
+    ("more allocated than reserved", edit_graph(lambda x: x[-1]["memory"].update(allocated=10**9)), "memory: records/graph/worker.jsonl closed memory: allocated, reserved and peak_reserved are 1000000000,"),
     ("memory told otherwise in engine.json", lambda t: t.json(f"{GRAPH}/engine.json", lambda d: d["memory"]["ready"].update(reserved=1)), "engines: records/graph/engine.json memory"),
     ("the counters behind one post edited", edit_graph(lambda x: next(p for p in x if p.get("counters") and p["kind"] == "post")["counters"]["text"].update(captures=99)), "graph: records/graph/worker.jsonl text cache: post"),
     ("the counters behind one post dropped", edit_graph(lambda x: next(p for p in x if p.get("counters") and p["kind"] == "post").update(counters={})), "graph: records/graph/worker.jsonl text cache: post"),

@@ -9,12 +9,13 @@ from typing import Any, List
 from kit.evidence.audit.drift import measured
 from kit.evidence.audit.reading import Bundle
 from kit.evidence.audit.rules import LEDGER, Json, UnreadableError
-from kit.evidence.audit.values import digest_of, short
+from kit.evidence.audit.values import digest_of, parse_json, sha256, short
 
 CALLS = 20  # of every length, which must give the same bits
 BEYOND_PROTOCOL = (1024, 2282, 8192)
 TUNED_PACKAGES = ("torch", "triton", "flash-linear-attention")
 HEADS = ("key_heads", "value_heads", "key_dim", "value_dim")
+CONFIGURED = ("num_key_heads", "num_value_heads", "key_head_dim", "value_head_dim")  # HEADS, in the same order
 SCANS = "fla.ops."
 
 
@@ -68,11 +69,23 @@ def compare_heads(bundle: Bundle, ledger: Json) -> None:
     """Sizes of the scan, which stand in the keys of what was chosen for it."""
     heads = ledger["heads"]
     bundle.expect("%s heads" % LEDGER, sorted(heads), sorted(HEADS))
+    for name, wanted in heads_of_config(bundle).items():
+        bundle.expect("%s heads %s, from base/config.json" % (LEDGER, name), heads.get(name), wanted)
     scans = [winner["key"] for winner in ledger["winners"] if winner["kernel"].startswith(SCANS)]
     for name in HEADS if scans else ():
         wanted = heads.get(name)
         if not any(wanted in [size for size in key if type(size) is int] for key in scans):
             bundle.fail("%s heads %s" % (LEDGER, name), "is %s, which no kernel of the scan was tuned for" % short(wanted))
+
+
+def heads_of_config(bundle: Bundle) -> Json:
+    """Sizes of the scan as the model's configuration has them, where that is among the packed sources."""
+    digest = bundle.json("checkpoint.json")["files"].get("base/config.json") if bundle.exists("checkpoint.json") else None
+    for name, data in bundle.sources().items():
+        if name.endswith("/base/config.json") and sha256(data) == digest:
+            text = parse_json(data, name)["text_config"]
+            return {ours: text["linear_" + theirs] for ours, theirs in zip(HEADS, CONFIGURED)}
+    return {}
 
 
 def tuned_lengths(bundle: Bundle) -> List[int]:

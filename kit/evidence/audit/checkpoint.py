@@ -10,6 +10,7 @@ from kit.evidence.audit.values import is_number, safe_name, sha256, short
 
 HEAD_FILE = "records/label_head.bin"
 FROM_A_PACKAGE = "base/tokenizer.json"  # of a full vocabulary; a small one is in the digest
+SHARED = "kit/checkpoint/tiny/"  # small files of every generated checkpoint, unless its recipe has its own
 RECIPE_DEPTH = 3  # kit/checkpoint/<recipe>/base/<file>
 SUMMED_KINDS = ("synthetic", "folder", "export")  # checkpoints whose own stage reads or makes every tensor
 
@@ -72,9 +73,15 @@ def compare_static(bundle: Bundle, files: Json) -> None:
     if bundle.profile["checkpoint"]["kind"] != "synthetic":
         return
     packed: Dict[str, set[str]] = {}
+    shared = set()
     for name, data in bundle.sources().items():
         if name.startswith("kit/checkpoint/") and name.count("/") > RECIPE_DEPTH:
-            packed.setdefault("/".join(name.split("/")[-2:]), set()).add(sha256(data))
+            short_name = "/".join(name.split("/")[-2:])
+            packed.setdefault(short_name, set()).add(sha256(data))
+            if name.startswith(SHARED) and name.endswith((".json", ".jinja")) and short_name != FROM_A_PACKAGE:
+                shared.add(short_name)
+    for name in sorted(shared - set(files)):
+        bundle.fail("checkpoint.json files", "%s is not named, expected as in every generated checkpoint" % name)
     for name in sorted(set(files) & set(packed)):
         if name != FROM_A_PACKAGE and files[name] not in packed[name]:
             bundle.fail("checkpoint.json files %s" % name, "has a digest that no packed source of that name has")

@@ -194,7 +194,7 @@ def check_installed(bundle: Bundle) -> None:
         listed = [versions[d] for d in DISTRIBUTIONS.get(name, ()) if d in versions]
         if package["status"] == "absent":
             if listed:
-                bundle.fail(where, "is absent, and yet version %s is installed" % short(listed[0]))
+                bundle.fail(where, "is absent, expected version %s, which is installed" % short(listed[0]))
             if name in NEEDED and "reference" in bundle.recorded_engines:
                 bundle.fail(where, "is absent, and the reference cannot have run without it")
         else:

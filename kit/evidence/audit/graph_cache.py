@@ -160,9 +160,9 @@ def check_memory(bundle: Bundle) -> None:
                 pools = sum(cache["pool_bytes"] for cache in line["counters"].values())
                 bundle.expect("%s pools" % where, memory["pools"], pools)
                 if not 0 <= memory["allocated"] <= memory["reserved"] <= memory["peak_reserved"]:
-                    bundle.fail(where, "more is allocated than reserved, or reserved than ever was")
+                    bundle.fail(where, "allocated, reserved and peak_reserved are %d, %d and %d bytes, expected none to exceed the next" % (memory["allocated"], memory["reserved"], memory["peak_reserved"]))
                 if not memory["allocated"] <= memory["peak_allocated"] <= memory["peak_reserved"]:
-                    bundle.fail(where, "the most that was allocated is %d bytes" % memory["peak_allocated"])
+                    bundle.fail(where, "the most that was allocated is %d bytes, expected from %d to %d" % (memory["peak_allocated"], memory["allocated"], memory["peak_reserved"]))
                 compare_with_device(bundle, where, memory)
             elif bundle.profile["runtime"]["device"] == "cuda":
                 bundle.fail(where, "is missing")

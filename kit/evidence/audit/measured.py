@@ -70,7 +70,7 @@ def compute_sampled_rows(bundle: Bundle) -> Dict[Key, Json]:
             bundle.fail(where, "has no drift beside its speed")
         exact = bundle.profile["claim"] == "exact" and row["class"] == "candidate"
         if exact and row["drift"] not in (None, 0.0):
-            bundle.fail(where, "drifts by %s, and the claim is exact" % short(row["drift"]))
+            bundle.fail(where, "drifts by %s, expected 0.0, as the claim is exact" % short(row["drift"]))
     return rows
 
 

@@ -123,14 +123,16 @@ def joined(cell: Json, key: str = "source") -> str:
 
 def literals(text: str, where: str) -> Json:
     values: Json = {}
+    line = 0
     try:
         for statement in ast.parse(text).body:
+            line = statement.lineno
             target: Any = (
                 statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", 0)
             )
             values[target.id] = ast.literal_eval(getattr(statement, "value", None))  # type: ignore[arg-type]
-    except (SyntaxError, ValueError, AttributeError, TypeError) as error:
+    except (SyntaxError, ValueError, AttributeError, TypeError) as error:  # whose own text may hold an address
         raise UnreadableError(
-            "%s: a parameters cell holds more than literals (%s)" % (where, error)
+            "%s: a parameters cell holds more than literals (%s, line %d)" % (where, type(error).__name__, line)
         ) from error
     return values

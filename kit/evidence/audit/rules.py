@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-AUDIT_VERSION = 3
+AUDIT_VERSION = 4
 GATES = {"probability": 0.02, "confidence": 0.02, "noul": 0.02, "expected_value": 0.1, "winner_margin": 0.05}
 SLACK = 1e-12  # on bounds, and between two computations of one figure
 SUM_TOLERANCE = 1e-6

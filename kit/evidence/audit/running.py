@@ -61,6 +61,7 @@ from kit.evidence.audit.moments import check_clocks, check_order, check_starts_o
 from kit.evidence.audit.notebooks import check_declared_profile, check_notebooks, check_stages
 from kit.evidence.audit.operator_plan import check_comparisons, check_proofs
 from kit.evidence.audit.operators import check_operators
+from kit.evidence.audit.phases import check_phases
 from kit.evidence.audit.planted import check_planted
 from kit.evidence.audit.protocol import check_packed_protocol, check_protocol, check_published
 from kit.evidence.audit.reading import Bundle
@@ -102,7 +103,7 @@ CHECKS: Tuple[Callable[[Bundle], None], ...] = (
     check_drift, check_accuracy, check_diagnosis, check_graph, check_counters, check_memory, check_draws, check_operators, check_drills, check_performance,
     check_clocks, check_timings, check_starts_of_workers, check_order, check_results, check_described, check_installed,
     check_tuning, check_inventory, check_comparisons, check_proofs, check_attempts, check_own_answers, check_growth,
-    check_declared_profile, check_packed_protocol, check_session,
+    check_declared_profile, check_packed_protocol, check_session, check_phases,
     check_generated, check_layers, check_floor, check_planted,
     check_gates, check_headline,
 )  # fmt: skip

@@ -52,7 +52,7 @@ MEMORY: Tuple[Dict[str, Any], ...] = (
     {},
     {
         "allocated": COUNT, "reserved": COUNT, "pools": COUNT, "peak_allocated": COUNT, "peak_reserved": COUNT,
-        "outside": (WHOLE, None),
+        "outside": (COUNT, None),
     },
 )  # fmt: skip
 SETTINGS = {

@@ -37,7 +37,7 @@ OF_A_DEVICE = (
 )
 OF_A_SESSION = (
     "records/performance_samples.json: times, bytes and logits of workloads that no record holds",
-    "performance.json measured: floors, bandwidth, profile, adapter swap, stream and seconds",
+    "performance.json measured: floors, bandwidth, profile, adapter swap, stream and seconds, within the sums they must keep",
 )
 
 

@@ -78,7 +78,7 @@ def test_memory_that_cannot_be_seen_is_no_figure(samples: Row) -> None:
 def test_targets_are_met_missed_or_not_measured(rows: list[Row]) -> None:
     outcome = {item["target"]: item for item in targets(rows, WEIGHT_BYTES)}
     assert outcome["graph / reference-graph, 98 tokens"]["outcome"] == "met"
-    assert outcome["reference / graph, 98 tokens"]["value"] == pytest.approx(6.4)
+    assert outcome["reference / graph, 98 tokens"]["value"] == pytest.approx(6.4, rel=1e-5)  # times have four digits
     assert outcome["graph: vision 768x512, ms"]["outcome"] == "met"
     assert outcome["graph: GiB above the weights"]["value"] == pytest.approx(0.75)
     assert all(item["outcome"] == "not measured" for item in targets([], WEIGHT_BYTES))
