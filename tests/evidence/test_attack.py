@@ -163,8 +163,14 @@ def outcome(mutation: Mutation, sealed: Path, tmp_path: Path) -> runner.Outcome:
 
 
 def test_a_deed_that_the_audit_lets_through_survives(sealed: Path, tmp_path: Path) -> None:
-    idle = Mutation("test", "nothing done", lambda suspect: None, ("run.json",), "resealed")
-    assert outcome(idle, sealed, tmp_path).fault == "passed the audit"
+    figure = next(name for name in manifest.list_files(sealed) if name.startswith("figures/"))
+    deed = Mutation("test", "another picture", lambda suspect: suspect.write(figure, b"0"), (figure,), "resealed")
+    assert outcome(deed, sealed, tmp_path).fault == "passed the audit"
+
+
+def test_a_deed_that_changes_nothing_is_told_from_one_that_is_let_through(sealed: Path, tmp_path: Path) -> None:
+    idle = Mutation("test", "nothing done", lambda suspect: None, ("run.json",))
+    assert outcome(idle, sealed, tmp_path).fault == "has the digest of the untouched bundle, so nothing was done"
 
 
 def test_a_refusal_that_names_another_file_does_not_count(sealed: Path, tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def attempt(clean: Path, digest: str, mutation: Mutation, folder: Path) -> Outco
     finally:
         shutil.rmtree(folder)
     fault, problem = judged(mutation, audited)
-    if mutation.needs_anchor and not fault and forged == digest:
+    if audited.exit_code == 0 and forged == digest:
         fault = "has the digest of the untouched bundle, so nothing was done"
     return Outcome(mutation, audited, forged, fault, problem, tuple(underived))
 
