@@ -148,10 +148,13 @@ def test_an_attack_that_is_stopped_leaves_no_folder_behind(
         for number in numbers:
             process.send_signal(number)
             time.sleep(0.1)
-        assert process.stderr.read() == "kit attack: interrupted\n"
-        assert process.stdout.read() == ""
-    assert process.returncode == 130
+        said, shown = process.stderr.read(), process.stdout.read()
     assert list(tmp_path.iterdir()) == []
+    assert shown == ""
+    if process.returncode != -signal.SIGTERM:  # which ends at once what had tidied up before the second signal came
+        assert (process.returncode, said) == (130, "kit attack: interrupted\n")
+    else:
+        assert len(numbers) == 2
 
 
 # ---------------------------------------------------------------- what counts as refused

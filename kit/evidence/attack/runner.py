@@ -17,9 +17,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,13 +166,28 @@ def attack(
 
 
 def attempts(clean: Path, digest: str, chosen: Sequence[Mutation], work: Path, jobs: int) -> Generator[Outcome, None, None]:
-    """What becomes of each mutation, in their order. Whoever stops here waits for those under way and for no others."""
+    """What becomes of each mutation, in their order. Whoever stops here waits for those under way and for no others.
+
+    A pool does not wait for a thread that it was starting as the stop came, so each attempt holds a seat while it is under way.
+    """
     places = [work / f"{number:04}" for number in range(len(chosen))]
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    count = jobs or os.cpu_count() or 1
+    seats, stopped = threading.Semaphore(count), threading.Event()
+
+    def seated(mutation: Mutation, place: Path) -> Outcome:
+        with seats:
+            if stopped.is_set():
+                raise CancelledError
+            return attempt(clean, digest, mutation, place)
+
+    with ThreadPoolExecutor(count) as pool:
         try:
-            yield from pool.map(lambda pair: attempt(clean, digest, *pair), zip(chosen, places, strict=True))
+            yield from pool.map(seated, chosen, places)
         finally:
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
+            for _ in range(count):
+                seats.acquire()
 
 
 def choose(clean: Content, sample: int, seed: int, only: Sequence[str]) -> list[Mutation]:
