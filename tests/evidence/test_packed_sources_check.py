@@ -56,6 +56,14 @@ def test_a_file_less_is_found(open_bundle: OpenBundle) -> None:
     assert [problem.partition(": ")[2] for problem in bundle.problems] == [expected]
 
 
+def test_a_file_that_bears_the_name_of_a_trained_checkpoints_is_its_own(open_bundle: OpenBundle) -> None:
+    sources = {**SOURCES, "kit/checkpoint/decider/base/model.safetensors.index.json": b"{}"}
+    bundle = open_bundle()
+    bundle.sources = lambda: sources  # type: ignore[method-assign]
+    compare_static(bundle, {**NAMED, "base/model.safetensors.index.json": "7" * 64})
+    assert not bundle.problems
+
+
 def test_heads_of_another_model_are_found(open_bundle: OpenBundle) -> None:
     bundle = open_bundle()
     ledger = bundle.json(LEDGER)

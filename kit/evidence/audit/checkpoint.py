@@ -11,6 +11,7 @@ from kit.evidence.audit.values import is_number, safe_name, sha256, short
 HEAD_FILE = "records/label_head.bin"
 FROM_A_PACKAGE = "base/tokenizer.json"  # of a full vocabulary; a small one is in the digest
 SHARED = "kit/checkpoint/tiny/"  # small files of every generated checkpoint, unless its recipe has its own
+TRAINED = "kit/checkpoint/decider/"  # a checkpoint of its own, from which no generated one takes a file
 RECIPE_DEPTH = 3  # kit/checkpoint/<recipe>/base/<file>
 SUMMED_KINDS = ("synthetic", "folder", "export")  # checkpoints whose own stage reads or makes every tensor
 
@@ -75,7 +76,7 @@ def compare_static(bundle: Bundle, files: Json) -> None:
     packed: Dict[str, set[str]] = {}
     shared = set()
     for name, data in bundle.sources().items():
-        if name.startswith("kit/checkpoint/") and name.count("/") > RECIPE_DEPTH:
+        if name.startswith("kit/checkpoint/") and not name.startswith(TRAINED) and name.count("/") > RECIPE_DEPTH:
             short_name = "/".join(name.split("/")[-2:])
             packed.setdefault(short_name, set()).add(sha256(data))
             if name.startswith(SHARED) and name.endswith((".json", ".jinja")) and short_name != FROM_A_PACKAGE:
