@@ -1,12 +1,13 @@
 """The adapter of the decider: PEFT's LoRA in FP32 on a base that is frozen and rounded to BF16.
 
-Covers: rounding, what is adapted and how wide, an adapter's tensors out and in, and arithmetic as an engine's: the base's
-maps in BF16, the adapter's in FP32 without autocast. Does not cover: files (`kit.checkpoint.training.export`).
+Covers: rounding, a rounded base put back, what is adapted and how wide, an adapter's tensors out and in, and arithmetic as an
+engine's: the base's maps in BF16, the adapter's in FP32 without autocast. Does not cover: an engine's files (`export`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +22,15 @@ def round_base(network: nn.Module, targets: Collection[str]) -> None:
             parameter.data = rounded if name.rsplit(".", 1)[-1] in targets else rounded.float()
             parameter.requires_grad_(False)
             parameter.grad = None
+
+
+def put_base(network: nn.Module, base: Path, config: Path) -> None:
+    """Give a network the rounded base of a run's file, in FP32. Raises ValueError for one of another network than `config`'s."""
+    saved = torch.load(base, map_location="cpu", weights_only=True)
+    try:
+        network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
+    except RuntimeError as error:
+        raise ValueError(f"{base} holds another network than {config} describes") from error
 
 
 def attach(network: nn.Module, options: Mapping[str, Any]) -> Any:

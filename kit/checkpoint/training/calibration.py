@@ -29,6 +29,12 @@ def probabilities(logits: Floats, temperature: float) -> Floats:
     return shares
 
 
+def scaled(logits: Floats, images: NDArray[np.bool_], temperature: float, mm_temperature: float) -> Floats:
+    """Each question's logits over the temperature of its kind. images: whether it has some."""
+    divided: Floats = logits / np.where(images, mm_temperature, temperature)[:, None]
+    return divided
+
+
 def loss(logits: Floats, right: Indices, temperature: float) -> float:
     """Mean negative log likelihood of the right labels, in nats."""
     scaled = logits / temperature
@@ -96,10 +102,10 @@ def fitted(logits: Floats, right: Indices, images: NDArray[np.bool_]) -> Fitted:
     """Fit both temperatures; where one kind has no samples, its temperature is the other's."""
     kinds = [fit(logits[mask], right[mask]) if mask.any() else None for mask in (~images, images)]
     temperature, pictured = kinds[0] or kinds[1] or 1.0, kinds[1] or kinds[0] or 1.0
-    scaled = logits / np.where(images, pictured, temperature)[:, None]
-    shares = probabilities(scaled, 1.0)
+    cooled = scaled(logits, images, temperature, pictured)
+    shares = probabilities(cooled, 1.0)
     hits = shares.argmax(-1) == right
     return Fitted(
         temperature, pictured, threshold(shares.max(-1), hits),
-        before=error(logits, right, 1.0), after=error(scaled, right, 1.0),
+        before=error(logits, right, 1.0), after=error(cooled, right, 1.0),
     )  # fmt: skip

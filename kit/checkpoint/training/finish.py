@@ -19,7 +19,7 @@ import torch
 from tokenizers import Tokenizer as Library
 
 from kit.checkpoint.tokens import Tokenizer
-from kit.checkpoint.training.adapter import attach, put_adapter, round_base
+from kit.checkpoint.training.adapter import attach, put_adapter, put_base, round_base
 from kit.checkpoint.training.curve import draw
 from kit.checkpoint.training.export import DECIDER, adapter_options, decider_config
 from kit.checkpoint.training.journal import adapter_of, base_of, read
@@ -68,11 +68,7 @@ def finish(folder: Path, settings: Settings, device: str) -> dict[str, Any]:
 def trained(folder: Path) -> tuple[Decider, Any]:
     """A run's network with its adapter on it, and PEFT's model around it. Raises ValueError for those of another shape."""
     network = Decider(decider_config())
-    saved = torch.load(base_of(folder), map_location="cpu", weights_only=True)
-    try:
-        network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
-    except RuntimeError as error:
-        raise ValueError(f"{base_of(folder)} holds another network than the decider: {error}") from error
+    put_base(network, base_of(folder), DECIDER / "base" / "config.json")
     options = adapter_options()
     round_base(network, options["target_modules"])
     wrapped = attach(network, options)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from kit.checkpoint.tokens import Tokenizer
 from kit.checkpoint.training import state as files
-from kit.checkpoint.training.adapter import adapter_state, attach, put_adapter, round_base
+from kit.checkpoint.training.adapter import adapter_state, attach, put_adapter, put_base, round_base
 from kit.checkpoint.training.batches import Feed, Source
 from kit.checkpoint.training.control import Control
 from kit.checkpoint.training.curriculum import Curriculum, Table
@@ -270,7 +270,7 @@ class Run:
     def _take_base(self, earlier: Path) -> None:
         """Begin with the base of an earlier run. Where it is to stay as it is, its file is copied: the adapter stands on it."""
         base, own = base_of(earlier), base_of(self.options.out)
-        self._put(base)
+        put_base(self.network, base, self.options.config)
         if self.keeps:
             own.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(own, base.read_bytes())
@@ -283,17 +283,9 @@ class Run:
         except ValueError as error:
             raise ValueError(f"{adapter} holds another adapter: {error}") from error
 
-    def _put(self, base: Path) -> None:
-        """Give the network a rounded base's weights. Raises ValueError for those of another network."""
-        saved = torch.load(base, map_location="cpu", weights_only=True)
-        try:
-            self.network.load_state_dict({name: tensor.float() for name, tensor in saved.items()})
-        except RuntimeError as error:
-            raise ValueError(f"{base} holds another network than {self.options.config} describes") from error
-
     def _attach(self) -> Any:
         """The rounded base with an adapter on it, new or an earlier run's."""
-        self._put(base_of(self.options.out))
+        put_base(self.network, base_of(self.options.out), self.options.config)
         options = adapter_options()
         round_base(self.network, options["target_modules"])
         torch.manual_seed(self.settings.seed + 1)

@@ -56,8 +56,8 @@ class Judge:
         """What was fitted before, with its errors on the calibration split."""
         items = self._items("calibration", "chat")
         logits, right = self._logits(items), _right(items)
-        scaled = logits / np.where(_pictured(items), mm_temperature, temperature)[:, None]
-        before, after = (calibration.error(values, right, 1.0) for values in (logits, scaled))
+        cooled = calibration.scaled(logits, _pictured(items), temperature, mm_temperature)
+        before, after = (calibration.error(values, right, 1.0) for values in (logits, cooled))
         return calibration.Fitted(temperature, mm_temperature, threshold, before, after)
 
     def results(self, fitted: calibration.Fitted) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class Judge:
     def _confidence(
         self, logits: NDArray[np.float64], items: Sequence[Encoded], fitted: calibration.Fitted
     ) -> dict[str, float | None]:
-        right, images = _right(items), _pictured(items)
-        scaled = logits / np.where(images, fitted.mm_temperature, fitted.temperature)[:, None]
+        right = _right(items)
+        scaled = calibration.scaled(logits, _pictured(items), fitted.temperature, fitted.mm_temperature)
         sure = calibration.probabilities(scaled, 1.0).max(-1) >= fitted.threshold
         return {
             "error_before": calibration.error(logits, right, 1.0),
